@@ -1,0 +1,56 @@
+# One folder, one static library, one test program.
+
+set(once_warnings -Wall -Wextra -Wconversion -Wshadow -Werror)
+
+function(once_compile_options target)
+  target_compile_options(${target} PRIVATE ${once_warnings})
+  if(ONCE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${ONCE_SANITIZE} -fno-omit-frame-pointer
+      -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${ONCE_SANITIZE})
+  endif()
+  if(ONCE_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# once_component(log DEPENDS base model LINK OpenSSL::Crypto)
+# The library once_<name> from all sources of this folder; its *_test.cc become <name>_test.
+function(once_component name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  add_library(once_${name} STATIC ${sources})
+  add_library(once::${name} ALIAS once_${name})
+  set_target_properties(once_${name} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY once_components once_${name})
+  target_include_directories(once_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_link_libraries(once_${name} PUBLIC once_contract)
+  foreach(dependency ${arg_DEPENDS})
+    target_link_libraries(once_${name} PUBLIC once_${dependency})
+  endforeach()
+  target_link_libraries(once_${name} PUBLIC ${arg_LINK})
+  once_compile_options(once_${name})
+
+  if(ONCE_TESTS AND tests)
+    once_test(${name}_test LABEL unit SOURCES ${tests} LINK once_${name})
+  endif()
+endfunction()
+
+# once_test(store_conformance_test LABEL conformance SOURCES a_test.cc LINK once_memory)
+function(once_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest_main)
+  once_compile_options(${name})
+  include(GoogleTest)
+  gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/key_value.h>
+#include <once/sql.h>
+#include <once/transaction.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+
+namespace once {
+
+// One new message of a batch, for a batch handler: what came, and what it decides about it.
+struct Work {
+  const Delivery* delivery = nullptr;
+  std::size_t message = 0;  // for Expect::message
+  Outcome outcome;          // `applied` unless the handler says otherwise
+};
+
+// The user's code: what a message does. Made by `each` (one message at a time) or `batch` (all new
+// messages of a batch at once, for set-based SQL) from a function that takes the transaction it
+// needs: `Transaction&`, `SqlTransaction&` or `KeyValueTransaction&`. A store that cannot give it
+// is refused when the pipeline is made.
+//
+// A handler writes through its transaction and nowhere else; it may be run again after a rollback.
+// It may throw: that counts as an error with the remedy `retry`.
+class Handler {
+ public:
+  enum class Needs : std::uint8_t { any, sql, key_value };
+  using Each = std::function<Result<Outcome>(const Delivery&, Transaction&)>;
+  using Batched = std::function<Status(std::span<Work>, Transaction&)>;
+
+  Handler(Needs needs, Each each) : needs_(needs), each_(std::move(each)) {}
+  Handler(Needs needs, Batched batched) : needs_(needs), batched_(std::move(batched)) {}
+
+  Needs needs() const { return needs_; }
+  const Each& each() const { return each_; }           // empty for a batch handler
+  const Batched& batched() const { return batched_; }  // empty for a handler of single messages
+
+ private:
+  Needs needs_;
+  Each each_;
+  Batched batched_;
+};
+
+inline Handler each(std::function<Result<Outcome>(const Delivery&, Transaction&)> f) {
+  return {Handler::Needs::any, Handler::Each(std::move(f))};
+}
+inline Handler each(std::function<Result<Outcome>(const Delivery&, SqlTransaction&)> f) {
+  return {Handler::Needs::sql,
+          Handler::Each([f = std::move(f)](const Delivery& delivery, Transaction& transaction) {
+            return f(delivery, *transaction.sql());
+          })};
+}
+inline Handler each(std::function<Result<Outcome>(const Delivery&, KeyValueTransaction&)> f) {
+  return {Handler::Needs::key_value,
+          Handler::Each([f = std::move(f)](const Delivery& delivery, Transaction& transaction) {
+            return f(delivery, *transaction.key_value());
+          })};
+}
+inline Handler batch(std::function<Status(std::span<Work>, SqlTransaction&)> f) {
+  return {Handler::Needs::sql,
+          Handler::Batched([f = std::move(f)](std::span<Work> work, Transaction& transaction) {
+            return f(work, *transaction.sql());
+          })};
+}
+inline Handler batch(std::function<Status(std::span<Work>, KeyValueTransaction&)> f) {
+  return {Handler::Needs::key_value,
+          Handler::Batched([f = std::move(f)](std::span<Work> work, Transaction& transaction) {
+            return f(work, *transaction.key_value());
+          })};
+}
+
+}  // namespace once

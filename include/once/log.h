@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/clock.h>
+#include <once/result.h>
+#include <once/sink.h>
+#include <once/source.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace once {
+
+// The embedded log: topics of partitions in a directory, DIR/TOPIC/PARTITION/. One process writes
+// a topic at a time (a second one is refused with the tag "busy"); any number may read it.
+
+// What a sink does with a message whose predecessors have not arrived.
+enum class GapPolicy : std::uint8_t {
+  refuse,  // an error with the remedy `retry` and the tag "gap"
+  hold,    // wait for them in a bounded buffer, then append in order
+  accept,  // append now; the predecessors are still new when they come
+};
+
+// Settings of a topic; kept with it.
+struct TopicOptions {
+  std::uint32_t partitions = 1;
+  std::int64_t segment_bytes_max = 64 << 20;
+  std::int64_t retention_ms = -1;     // -1: keep for ever
+  std::int64_t retention_bytes = -1;  // per partition
+  GapPolicy gaps = GapPolicy::refuse;
+
+  bool operator==(const TopicOptions&) const = default;
+};
+
+struct PartitionInfo {
+  std::uint32_t partition = 0;
+  std::int64_t first_offset = 0;
+  std::int64_t end_offset = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t segments = 0;
+  std::uint32_t producers = 0;
+};
+
+struct TopicInfo {
+  std::string name;
+  TopicOptions options;
+  std::vector<PartitionInfo> partitions;
+};
+
+// Idempotent: asked twice with the same options, it happens once and answers the same; with other
+// options it is an error.
+[[nodiscard]] Status create_topic(const std::string& directory, const std::string& topic,
+                                  const TopicOptions& options);
+[[nodiscard]] Status delete_topic(const std::string& directory, const std::string& topic);
+[[nodiscard]] Result<std::vector<std::string>> list_topics(const std::string& directory);
+[[nodiscard]] Result<TopicInfo> describe_topic(const std::string& directory,
+                                               const std::string& topic);
+
+struct LogSourceOptions {
+  bool stop_at_end = false;  // answer `end` when all partitions were read to their end
+};
+
+[[nodiscard]] Result<std::unique_ptr<Sink>> open_log_sink(const std::string& directory,
+                                                          const std::string& topic,
+                                                          Clock& clock = system_clock());
+[[nodiscard]] Result<std::unique_ptr<Source>> open_log_source(const std::string& directory,
+                                                              const std::string& topic,
+                                                              const LogSourceOptions& options = {},
+                                                              Clock& clock = system_clock());
+
+}  // namespace once

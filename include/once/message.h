@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace once {
+
+struct Header {
+  std::string name;
+  std::string value;
+
+  bool operator==(const Header&) const = default;
+};
+
+struct HeaderView {
+  std::string_view name;
+  std::string_view value;
+
+  bool operator==(const HeaderView&) const = default;
+};
+
+// The header in which an id travels through brokers that have no field for it.
+inline constexpr std::string_view id_header = "once-id";
+
+// What a user sends. `id` is the identity of the business intent ("order 100 paid"): the same
+// however often it is sent. `key` only routes and orders. All strings are bytes.
+struct Message {
+  std::string id;
+  std::string key;
+  std::string body;
+  std::vector<Header> headers;
+  std::int64_t timestamp_ms = 0;  // 0: the producer sets the time of sending
+
+  bool operator==(const Message&) const = default;
+};
+
+// A producer's identity at one partition. Sequences number its messages from 0 without holes and
+// are compared across epochs; a larger epoch only fences smaller ones. Producer 0 means "no stamp":
+// such messages are appended without producer dedup.
+struct Stamp {
+  std::uint64_t producer = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t sequence = 0;  // of the first message it covers
+
+  auto operator<=>(const Stamp&) const = default;
+};
+
+// A message on loan from a source: all views stay valid as long as the Batch it came in.
+// `partition` names live as long as the source.
+struct Delivery {
+  std::string_view partition;
+  std::int64_t offset = 0;  // place in the partition; of an unordered source, a tag of its choice
+  std::uint32_t attempt = 1;
+  std::string_view
+      id;  // what the message carried; the pipeline replaces it by the id rule's answer
+  std::string_view key;
+  std::string_view body;
+  std::span<const HeaderView> headers;
+  std::int64_t timestamp_ms = 0;
+  Stamp stamp;
+
+  // The value of the first header with this name, or nullptr.
+  const std::string_view* header(std::string_view name) const {
+    for (const HeaderView& candidate : headers)
+      if (candidate.name == name) return &candidate.value;
+    return nullptr;
+  }
+};
+
+// What one poll gives: deliveries of one partition in order, or news about a partition.
+struct Batch {
+  enum class Event : std::uint8_t {
+    messages,  // deliveries, or none when the wait ran out (then `partition` is empty)
+    assigned,  // we own this partition from now on: seek it before the next poll
+    revoked,   // another owns it: drop what is queued of it; the next poll confirms
+    end,       // the source is exhausted for good (a bounded source only)
+  };
+
+  Event event = Event::messages;
+  std::string_view partition;
+  std::vector<Delivery> deliveries;
+  std::int64_t end_offset = 0;  // the position after the last delivery, control records skipped
+  std::int64_t available_offset = -1;  // end of what the source has, for the lag; -1: not known
+  std::shared_ptr<const void> memory;  // owns the bytes behind the views
+};
+
+// What a sink answers: where the messages are. Durable when it is returned.
+struct Receipt {
+  std::int64_t offset = -1;      // of the first message; -1: a duplicate whose place was forgotten
+  std::uint32_t duplicates = 0;  // how many of the messages had been appended before
+
+  bool operator==(const Receipt&) const = default;
+};
+
+}  // namespace once

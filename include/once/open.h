@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/sink.h>
+#include <once/source.h>
+#include <once/store.h>
+
+#include <memory>
+#include <string_view>
+
+namespace once {
+
+// Everything is opened from one URL, so that a pipeline moves from the embedded default to a
+// cluster by changing a string:
+//
+//   file:DIR/TOPIC        the embedded log           (source, sink; ?end=stop bounds a source)
+//   sqlite:PATH           an SQLite database         (store)
+//   memory:               this process's memory      (store, for tests)
+//
+// An unknown scheme or parameter is an error that lists the known ones.
+[[nodiscard]] Result<std::unique_ptr<Source>> open_source(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Sink>> open_sink(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url);
+
+// The single adapters, for programs that link only some of them.
+[[nodiscard]] Result<std::unique_ptr<Store>> open_memory_store();
+[[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path);
+
+}  // namespace once

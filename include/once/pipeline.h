@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/clock.h>
+#include <once/handler.h>
+#include <once/identity.h>
+#include <once/source.h>
+#include <once/store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace once {
+
+enum class Semantics : std::uint8_t {
+  at_most_once,      // the position moves, then the work is done: a crash loses it
+  at_least_once,     // the work is done, then the position moves: a crash repeats it
+  effectively_once,  // work, ledger and position in one transaction
+};
+
+enum class Order : std::uint8_t {
+  partition,  // messages of a partition take effect in its order
+  key,        // only messages of the same key do; lanes share a partition. Needs an id rule
+};
+
+struct RetryPolicy {
+  std::uint32_t attempts_max = 5;  // then the message is parked
+  std::int64_t backoff_ms_min = 10;
+  std::int64_t backoff_ms_max = 10'000;
+};
+
+struct PipelineOptions {
+  std::string scope;  // mandatory
+  Semantics semantics = Semantics::effectively_once;
+  std::optional<IdRule> id;  // unset: the position alone tells what was handled
+  BornRule born = BornRule::timestamp;
+  Order order = Order::partition;
+  RetryPolicy retry;
+  std::size_t lanes = 1;
+  std::size_t batch_count_min = 1;     // a batch shrinks to this when messages fail ...
+  std::size_t batch_count_max = 1000;  // ... and grows to this while they do not
+  std::int64_t batch_wait_ms = 5;      // for how long a poll waits for a first message
+  std::size_t queue_batches_max = 8;   // per lane; beyond it the poller waits
+  std::int64_t retention_ms = 7 * 24 * 3600 * 1000LL;  // of ids, in the time of the messages
+  bool stop_at_end = false;  // end when the source has nothing more, instead of waiting
+};
+
+struct Statistics {
+  std::uint64_t delivered = 0;
+  std::uint64_t applied = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t no_effect = 0;
+  std::uint64_t parked = 0;
+  std::uint64_t duplicates = 0;  // told by the ledger
+  std::uint64_t skipped = 0;     // told by the position
+  std::uint64_t mismatched = 0;  // parked: same id, other content
+  std::uint64_t too_old = 0;     // parked: born below the horizon
+  std::uint64_t retried = 0;
+  std::uint64_t transactions = 0;
+  std::uint64_t rolled_back = 0;
+  std::uint64_t rechecked = 0;  // commits whose outcome had to be looked up
+  std::uint64_t forgotten = 0;
+  std::int64_t lag = -1;        // messages the source has that we have not handled; -1: not known
+  std::size_t batch_count = 0;  // the present size of a batch
+};
+
+// The promise that a combination of source, store and options can keep, or the error that says
+// why it cannot, with the schedule that would break it.
+Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
+                           const Handler& handler, const PipelineOptions& options);
+
+// Takes messages from a source through a handler into a store, each counted once.
+//
+// `run` uses the calling thread as the poller and one thread per lane. `stop` may be called from
+// any thread (after it from a signal watcher): what is in a lane is finished, what is queued is
+// given back, and `run` returns. `source`, `store` and `clock` outlive the pipeline.
+class Pipeline {
+ public:
+  static Result<std::unique_ptr<Pipeline>> make(Source& source, Store& store, Handler handler,
+                                                PipelineOptions options,
+                                                Clock& clock = system_clock());
+  virtual ~Pipeline() = default;
+
+  [[nodiscard]] virtual Status run() = 0;
+  virtual void stop() = 0;
+  virtual Statistics statistics() const = 0;
+};
+
+}  // namespace once

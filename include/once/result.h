@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/outcome.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace once {
+
+// What the caller does about an error. Code branches on this and on nothing else, so every adapter
+// translates its native errors to one of these in a single, table-tested function.
+enum class Remedy : std::uint8_t {
+  retry,    // nothing happened: the same call may be made again
+  recheck,  // it may have happened: read durable state, never repeat blindly
+  park,     // this message can never succeed: set it aside
+  stop,     // fenced, misconfigured or corrupt: a person or a restart has to act
+};
+
+constexpr const char* name_of(Remedy remedy) {
+  switch (remedy) {
+    case Remedy::retry: return "retry";
+    case Remedy::recheck: return "recheck";
+    case Remedy::park: return "park";
+    case Remedy::stop: return "stop";
+  }
+  return "?";
+}
+
+// The message of a batch to which an error belongs, and what to settle for it instead of running
+// its handler again. A failed expectation (see sql.h) is found long after the handler returned;
+// this is how it finds its way back.
+struct Culprit {
+  std::size_t message = 0;  // index in the batch of the transaction
+  Outcome instead;
+
+  bool operator==(const Culprit&) const = default;
+};
+
+// An error is a value. `tag` is a short fixed word for metrics, JSON and exit codes ("busy",
+// "corrupt", "fenced", "full", ...); `text` is for people: what failed, where, and what to do.
+struct Error {
+  Remedy remedy = Remedy::stop;
+  std::string tag;
+  std::string text;
+  std::optional<Culprit> culprit = std::nullopt;
+
+  bool operator==(const Error&) const = default;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+using Status = Result<void>;
+
+// `return fail(Remedy::stop, "config", "...")` from any function that returns a Result.
+[[nodiscard]] inline tl::unexpected<Error> fail(Remedy remedy, std::string_view tag,
+                                                std::string text) {
+  return tl::unexpected<Error>(Error{remedy, std::string(tag), std::move(text), std::nullopt});
+}
+[[nodiscard]] inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
+
+namespace detail {
+template <class T>
+T take(Result<T>&& result) {
+  return std::move(*result);
+}
+inline void take(Status&&) {}
+}  // namespace detail
+
+}  // namespace once
+
+// The value of a Result, or return its error from the enclosing function:
+//   auto batch = ONCE_TRY(source.poll(1000, 100));
+#define ONCE_TRY(expression)                                                 \
+  ({                                                                         \
+    auto once_result_ = (expression);                                        \
+    if (!once_result_) return ::once::fail(std::move(once_result_).error()); \
+    ::once::detail::take(std::move(once_result_));                           \
+  })

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/message.h>
+#include <once/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace once {
+
+struct SourceTraits {
+  std::string name;         // for people: "file:data/orders"
+  bool ordered = false;     // offsets of a partition grow and are delivered in order
+  bool replayable = false;  // `seek` works: what was delivered can be had again
+  // The longest time after which a message can come back (redelivery, retry topics, replays by
+  // hand), in milliseconds; -1 when the source sets no limit.
+  std::int64_t redelivery_ms_max = -1;
+};
+
+// Where deliveries come from. All calls come from one thread, the pipeline's poller.
+//
+// A source begins by announcing its partitions with `assigned` batches; the pipeline answers each
+// with `seek` (if the source is replayable) before it polls again. Work on several batches may be
+// under way at once; acks of one partition come in order.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual SourceTraits traits() const = 0;
+
+  // At most `count_max` deliveries of one partition, waiting up to `wait_ms` for the first.
+  [[nodiscard]] virtual Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) = 0;
+
+  // These effects are committed: the source may forget them. Only a hint for a replayable source.
+  // An ordered source may take the last delivery of a partition for all before it.
+  [[nodiscard]] virtual Status ack(std::span<const Delivery> done) = 0;
+
+  // These were not handled: the source may deliver them again, here or elsewhere.
+  [[nodiscard]] virtual Status release(std::span<const Delivery> undone) = 0;
+
+  // The next poll of this partition starts at `offset`; -1 means the oldest message there is.
+  // An offset the source no longer has is an error with the tag "gone": messages were lost.
+  [[nodiscard]] virtual Status seek(std::string_view partition, std::int64_t offset) = 0;
+};
+
+}  // namespace once

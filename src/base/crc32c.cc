@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/crc32c.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#endif
+
+namespace once {
+namespace {
+
+constexpr std::uint32_t polynomial = 0x82f63b78;  // reflected
+
+// tables[k][b]: the effect of byte b followed by k zero bytes, for eight bytes at a time.
+constexpr auto make_tables() {
+  std::array<std::array<std::uint32_t, 256>, 8> tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? polynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (std::size_t k = 1; k < 8; ++k)
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      tables[k][byte] = (tables[k - 1][byte] >> 8) ^ tables[0][tables[k - 1][byte] & 0xff];
+  return tables;
+}
+constexpr auto tables = make_tables();
+
+std::uint32_t step(std::uint32_t crc, char byte) {
+  return (crc >> 8) ^ tables[0][(crc ^ static_cast<std::uint8_t>(byte)) & 0xff];
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_sse42(std::string_view bytes,
+                                                             std::uint32_t crc) {
+  std::uint64_t state = ~crc;
+  const char* at = bytes.data();
+  const char* end = at + bytes.size();
+  for (; end - at >= 8; at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    state = _mm_crc32_u64(state, word);
+  }
+  auto narrow = static_cast<std::uint32_t>(state);
+  for (; at != end; ++at) narrow = _mm_crc32_u8(narrow, static_cast<std::uint8_t>(*at));
+  return ~narrow;
+}
+#endif
+
+}  // namespace
+
+std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t crc) {
+  crc = ~crc;
+  const char* at = bytes.data();
+  const char* end = at + bytes.size();
+  for (; end - at >= 8; at += 8) {
+    std::array<std::uint8_t, 8> b;
+    std::memcpy(b.data(), at, 8);
+    const std::uint32_t low = crc ^ (static_cast<std::uint32_t>(b[0]) | b[1] << 8 | b[2] << 16 |
+                                     static_cast<std::uint32_t>(b[3]) << 24);
+    crc = tables[7][low & 0xff] ^ tables[6][(low >> 8) & 0xff] ^ tables[5][(low >> 16) & 0xff] ^
+          tables[4][low >> 24] ^ tables[3][b[4]] ^ tables[2][b[5]] ^ tables[1][b[6]] ^
+          tables[0][b[7]];
+  }
+  for (; at != end; ++at) crc = step(crc, *at);
+  return ~crc;
+}
+
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t crc) {
+#if defined(__x86_64__)
+  static const bool fast = __builtin_cpu_supports("sse4.2") != 0;
+  if (fast) return crc32c_sse42(bytes, crc);
+#endif
+  return crc32c_portable(bytes, crc);
+}
+
+}  // namespace once

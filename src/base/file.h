@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/result.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace once {
+
+// A file that is read and written at offsets. One thread may write while others read.
+class File {
+ public:
+  virtual ~File() = default;
+  // Fills the buffer from `offset`; answers fewer bytes only at the end of the file.
+  [[nodiscard]] virtual Result<std::size_t> read_at(std::int64_t offset, std::span<char> into) = 0;
+  // Writes all parts one after another. After an error any prefix may have been written.
+  [[nodiscard]] virtual Status write_at(std::int64_t offset,
+                                        std::span<const std::string_view> parts) = 0;
+  // Makes everything written so far survive a power cut. After an error nobody knows what is on
+  // disk, and a second call proves nothing: the file must not be written any more.
+  [[nodiscard]] virtual Status sync() = 0;
+  [[nodiscard]] virtual Result<std::int64_t> size() = 0;
+  // Cuts the file or extends it with zeros; an extension also reserves the space on disk.
+  [[nodiscard]] virtual Status resize(std::int64_t bytes) = 0;
+};
+
+enum class OpenMode : std::uint8_t {
+  read,    // must exist
+  write,   // must exist
+  create,  // must not exist; missing directories are made
+  lock,    // made when missing, and ours until it is closed; "busy" while another process has it
+};
+
+// The file system; the only way to it, so that a simulator can lose, tear and corrupt.
+class Files {
+ public:
+  virtual ~Files() = default;
+  [[nodiscard]] virtual Result<std::unique_ptr<File>> open(const std::string& path,
+                                                           OpenMode mode) = 0;
+  // Names in a directory, sorted. A directory that does not exist has the tag "missing".
+  [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
+  // Replaces `to`. Durable after sync_directory.
+  [[nodiscard]] virtual Status rename(const std::string& from, const std::string& to) = 0;
+  // A file or an empty directory. Removing what is not there is no error.
+  [[nodiscard]] virtual Status remove(const std::string& path) = 0;
+  // Makes names that were created, renamed or removed in this directory survive a power cut.
+  [[nodiscard]] virtual Status sync_directory(const std::string& directory) = 0;
+};
+
+Files& system_files();
+
+// The whole of a small file.
+[[nodiscard]] Result<std::string> read_file(Files& files, const std::string& path);
+
+// Replaces a file so that after a crash there is the old content or the new, never a part:
+// write `path.new`, sync it, rename it, sync the directory.
+[[nodiscard]] Status replace_file(Files& files, const std::string& path, std::string_view content);
+
+// What an errno of a file system call means for us.
+Error error_from_errno(int number, std::string_view what, const std::string& path);
+
+std::string parent_directory(const std::string& path);
+
+}  // namespace once

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace once {
+
+// Bugs that others shipped and that our tests must be able to find. They exist only in the build
+// of the mutation test (ONCE_MUTANTS); elsewhere `mutant` is false at compile time and the bug is
+// not in the program. docs/testing.md says where each comes from.
+enum class Mutant : std::uint8_t {
+  none,
+  ack_before_sync,                // B01
+  table_before_durable,           // B02
+  drop_batch_for_one_duplicate,   // B03
+  gap_resets_sequence,            // B05
+  unknown_taken_for_failed,       // B07
+  unknown_producer_accepted,      // B08
+  snapshot_without_intervals,     // B09
+  horizon_by_wall_clock,          // B11
+  reordered_taken_for_duplicate,  // B12
+  fsync_retried,                  // B16
+  sync_failure_acknowledged,      // B17
+  corruption_cut_as_torn_tail,    // B18
+  bad_snapshot_deletes_data,      // B19
+  no_directory_sync,              // B20
+  rename_before_sync,             // B21
+  position_before_effect,         // B24
+  ledger_outside_transaction,     // B25
+  zombie_not_fenced,              // B26
+  unsafe_sync_mode_accepted,      // B32
+  ack_what_was_polled,            // B33
+  count_
+};
+
+#ifdef ONCE_MUTANTS
+inline Mutant active_mutant = Mutant::none;
+inline bool mutant(Mutant which) { return active_mutant == which; }
+#else
+constexpr bool mutant(Mutant) { return false; }
+#endif
+
+}  // namespace once

@@ -26,7 +26,10 @@ function(once_component name)
   add_library(once_${name} STATIC ${sources})
   add_library(once::${name} ALIAS once_${name})
   set_target_properties(once_${name} PROPERTIES EXPORT_NAME ${name})
-  set_property(GLOBAL APPEND PROPERTY once_components once_${name})
+  set_property(GLOBAL APPEND PROPERTY once_components ${name})
+  # What install.cmake has to know about it.
+  set_target_properties(once_${name} PROPERTIES ONCE_DEPENDS "${arg_DEPENDS}"
+    ONCE_LINK "${arg_LINK}")
   target_include_directories(once_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(once_${name} PUBLIC once_contract)
   foreach(dependency ${arg_DEPENDS})
@@ -51,6 +54,15 @@ function(once_test name)
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest_main)
   once_compile_options(${name})
   include(GoogleTest)
+  once_suite(${arg_LABEL} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# All programs of a label can be built by one name: suite_unit, suite_conformance, ...
+function(once_suite label target)
+  if(NOT TARGET suite_${label})
+    add_custom_target(suite_${label})
+  endif()
+  add_dependencies(suite_${label} ${target})
 endfunction()

@@ -1,0 +1,65 @@
+# Two commands matter: `make run` shows it, `make test` checks it. The rest is for those who work
+# on Once. CMakePresets.json says what the builds are, tools/packages.txt what they need.
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+SANITIZED_LABELS := unit|conformance|simulation|fuzz
+SANITIZED_SUITES := suite_unit suite_conformance suite_simulation suite_fuzz
+QUIET := --log-level=WARNING
+
+.DEFAULT_GOAL := build
+
+.PHONY: build run test sanitize bench format install clean help
+
+## The binary build/once and the libraries.
+build:
+	@tools/install_packages.sh build
+	@test -f build/CMakeCache.txt || cmake --preset release $(QUIET) -DONCE_TESTS=OFF
+	@cmake --preset release $(QUIET)
+	@cmake --build build -j $(JOBS) --target product
+
+## Duplicates, crashes and kills that do no harm.
+run: build
+	build/once demo
+
+## Everything, and a list of what was skipped.
+test:
+	@tools/install_packages.sh build test
+	@cmake --preset release $(QUIET) -DONCE_TESTS=ON
+	@cmake --build build -j $(JOBS)
+	@tools/run_tests.py build -j $(JOBS)
+
+## The suites under ASan+UBSan (with clang: the second compiler) and under TSan, and the fuzzers.
+sanitize:
+	@tools/install_packages.sh build test sanitize
+	@cmake --preset asan $(QUIET) -DCMAKE_CXX_COMPILER=clang++-14
+	@cmake --build build/asan -j $(JOBS) --target $(SANITIZED_SUITES)
+	@ONCE_SEEDS=$${ONCE_SEEDS:-400} tools/run_tests.py build/asan -j $(JOBS) -L '$(SANITIZED_LABELS)'
+	@cmake --preset tsan $(QUIET)
+	@cmake --build build/tsan -j $(JOBS) --target $(SANITIZED_SUITES)
+	@ONCE_SEEDS=$${ONCE_SEEDS:-100} tools/run_tests.py build/tsan -j $(JOBS) -L '$(SANITIZED_LABELS)'
+	@cmake --preset fuzz $(QUIET) -DONCE_TESTS=OFF
+	@cmake --build build/fuzz -j $(JOBS)
+	@tools/run_fuzzers.sh build/fuzz $${ONCE_FUZZ_SECONDS:-10}
+
+## Once beside its peers in the same run; figures and plots in bench/results/.
+bench:
+	@tools/install_packages.sh build bench
+	@cmake --preset release $(QUIET) -DONCE_BENCH=ON
+	@cmake --build build -j $(JOBS) --target benchmarks
+	@bench/run
+
+## All C++ sources, as .clang-format says.
+format:
+	@tools/install_packages.sh test
+	@git ls-files --cached --others --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
+
+## Headers, libraries, binary, CMake and pkg-config files into PREFIX.
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+clean:
+	rm -rf build
+
+help:
+	@awk '/^## /{text=substr($$0,4)} /^[a-z]+:/{if(text!="")printf "make %-10s%s\n",$$1,text;text=""}' Makefile

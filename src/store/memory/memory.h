@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/clock.h>
+#include <once/key_value.h>
+#include <once/outbox.h>
+#include <once/records.h>
+#include <once/store.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace once {
+
+// Everything a memory store knows. A plain value: a copy is a snapshot.
+struct MemoryState {
+  struct LedgerRow {
+    Fingerprint fingerprint;
+    Outcome outcome;
+    std::int64_t born_ms = 0;
+    std::int64_t recorded_ms = 0;
+    std::string partition;
+    std::int64_t offset = 0;
+  };
+  struct Scope {
+    std::map<std::string, LedgerRow, std::less<>> ledger;
+    std::set<std::pair<std::int64_t, std::string>> by_birth;  // for forgetting
+    std::map<std::string, Position, std::less<>> positions;
+    std::int64_t horizon_ms = 0;
+    std::vector<ParkedRecord> parked;
+    std::vector<OperationRecord> operations;
+  };
+
+  std::map<std::string, Scope, std::less<>> scopes;
+  std::map<std::string, std::string, std::less<>> values;
+  std::map<std::string, std::map<std::int64_t, OutboxRow>, std::less<>> outbox;
+  std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> next_sequence;
+  std::int64_t last_outbox_number = 0;
+  std::int64_t last_parked_number = 0;
+  std::int64_t last_operation_number = 0;
+};
+
+// A store in this process's memory, for tests and simulations. Thread-safe.
+//
+// Transactions are optimistic, so that any number may be open on one thread: each remembers what
+// it read, and `commit` checks under the store's lock that all of it still holds, then applies
+// its writes at once. A rival that was faster is answered like a rival in an SQL store: a moved
+// position with "fenced", an id or value that changed with the remedy `retry` and the tag
+// "conflict". What a transaction reads before its commit fails may be a mixture of old and new.
+//
+// Nothing survives the process. A simulated crash is `crash`: committed state stays, transactions
+// that were open can do nothing any more. The store outlives its transactions.
+class MemoryStore final : public Store, private Outbox, private Records {
+ public:
+  explicit MemoryStore(Clock& clock) : clock_(clock) {}
+
+  StoreTraits traits() const override;
+  Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
+  Result<Position> take(std::string_view scope, std::string_view partition) override;
+  Result<Position> position(std::string_view scope, std::string_view partition) override;
+  Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
+                           std::size_t rows_max) override;
+  Outbox* outbox() override { return this; }
+  Records* records() override { return this; }
+
+  // For simulators.
+  enum class CommitFault : std::uint8_t {
+    none,
+    refused,      // nothing is written, and the caller knows: remedy `retry`, tag "busy"
+    lost_before,  // nothing is written, and the caller cannot know: remedy `recheck`, tag "lost"
+    lost_after,   // all is written, and the caller cannot know: remedy `recheck`, tag "lost"
+  };
+  // Asked at every commit of a transaction, under the store's lock. An empty function: no faults.
+  void set_commit_fault(std::function<CommitFault()> fault);
+  void crash();
+  MemoryState snapshot() const;
+  void restore(MemoryState state);
+
+ private:
+  friend class MemoryTransaction;
+
+  Result<std::vector<std::string>> destinations() override;
+  Result<std::vector<OutboxRow>> pending(std::string_view destination,
+                                         std::size_t count_max) override;
+  Status assign(std::string_view destination, std::uint64_t fence,
+                std::span<const std::int64_t> numbers,
+                std::span<const std::uint32_t> partitions) override;
+  Status sent(std::string_view destination, std::uint64_t fence,
+              std::span<const std::int64_t> numbers) override;
+
+  Result<std::optional<LedgerRecord>> find(std::string_view scope, std::string_view id) override;
+  Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
+                                           std::size_t count_max) override;
+  Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
+                                                  std::size_t count_max) override;
+  Result<std::int64_t> horizon_ms(std::string_view scope) override;
+
+  // All of these need the lock.
+  MemoryState::Scope& scope_at(std::string_view scope);
+  const MemoryState::Scope* find_scope(std::string_view scope) const;
+  Position position_at(std::string_view scope, std::string_view partition) const;
+  Status check_fence(std::string_view destination, std::uint64_t fence) const;
+  void log_operation(std::string_view scope, std::string_view action, std::string_view subject,
+                     std::string_view reason);
+
+  Clock& clock_;
+  mutable std::mutex mutex_;
+  MemoryState state_;
+  std::uint64_t generation_ = 0;  // grows with every crash
+  std::function<CommitFault()> commit_fault_;
+};
+
+}  // namespace once

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/memory/transaction.h"
+
+#include <fmt/format.h>
+
+namespace once {
+namespace {
+
+Error lost() {
+  return {Remedy::recheck, "lost",
+          "memory: the connection to the store was lost; look up the "
+          "position before you go on",
+          std::nullopt};
+}
+
+Error conflict(std::string_view what, std::string_view name) {
+  return {Remedy::retry, "conflict",
+          fmt::format("memory: {} \"{}\" was changed by another transaction; run this one again",
+                      what, name),
+          std::nullopt};
+}
+
+}  // namespace
+
+Status MemoryTransaction::check_alive() {
+  if (doom_) return fail(*doom_);
+  if (finished_)
+    return fail(Remedy::stop, "config", "memory: the transaction was committed; begin another");
+  if (generation_ != store_.generation_) return fail(*(doom_ = lost()));
+  return {};
+}
+
+Status MemoryTransaction::advance(std::string_view partition, const Position& from,
+                                  std::int64_t to) {
+  ONCE_TRY(check_advance(partition, from, to));
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  const auto earlier = moves_.find(partition);
+  const Position actual =
+      earlier != moves_.end() ? earlier->second.to : store_.position_at(scope_, partition);
+  if (actual != from) return fail(*(doom_ = fenced_error(scope_, partition, from, actual)));
+  const Position target{to, from.fence};
+  if (earlier != moves_.end())
+    earlier->second.to = target;
+  else
+    moves_.emplace(partition, Move{from, target});
+  return {};
+}
+
+Result<std::vector<Verdict>> MemoryTransaction::admit(std::span<const Entry> entries) {
+  ONCE_TRY(check_entries(entries));
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  std::vector<Verdict> verdicts;
+  verdicts.reserve(entries.size());
+  for (const Entry& entry : entries) verdicts.push_back(verdict_of(entry));
+  return verdicts;
+}
+
+Verdict MemoryTransaction::verdict_of(const Entry& entry) {
+  const auto compared = [&](const MemoryState::LedgerRow& row) {
+    const bool other = contradicts(row.fingerprint, entry.fingerprint);
+    return Verdict{other ? Verdict::Kind::mismatch : Verdict::Kind::duplicate, row.outcome};
+  };
+  if (const auto ours = fresh_.find(entry.id); ours != fresh_.end()) return compared(ours->second);
+  const std::int64_t born_ms = ledger_time(entry.born_ms);
+  if (const MemoryState::Scope* books = store_.find_scope(scope_)) {
+    const auto stored = books->ledger.find(entry.id);
+    if (stored != books->ledger.end()) return compared(stored->second);
+    if (born_ms < books->horizon_ms) return {Verdict::Kind::too_old, {}};
+  }
+  fresh_.emplace(entry.id, MemoryState::LedgerRow{entry.fingerprint,
+                                                  {},
+                                                  born_ms,
+                                                  store_.clock_.now_ms(),
+                                                  std::string(entry.partition),
+                                                  entry.offset});
+  return {};
+}
+
+Status MemoryTransaction::settle(const Delivery& delivery, const Outcome& outcome) {
+  ONCE_TRY(check_settle(outcome));
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  const auto row = fresh_.find(delivery.id);
+  if (row != fresh_.end()) {
+    if (outcome.kind == Outcome::Kind::no_effect) {
+      freed_.emplace_back(row->first, row->second.born_ms);
+      fresh_.erase(row);
+    } else {
+      row->second.outcome = outcome;
+    }
+  }
+  if (outcome.kind == Outcome::Kind::parked) {
+    Message message{std::string(delivery.id),
+                    std::string(delivery.key),
+                    std::string(delivery.body),
+                    {},
+                    delivery.timestamp_ms};
+    for (const HeaderView& header : delivery.headers)
+      message.headers.push_back({std::string(header.name), std::string(header.value)});
+    parked_.push_back({0, std::string(delivery.partition), delivery.offset, delivery.attempt,
+                       store_.clock_.now_ms(), outcome.detail, std::move(message)});
+  }
+  return {};
+}
+
+Status MemoryTransaction::enqueue(std::string_view destination, const Message& message) {
+  ONCE_TRY(check_destination(destination));
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  enqueued_.emplace_back(destination, message);
+  return {};
+}
+
+Status MemoryTransaction::commit() {
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  using Fault = MemoryStore::CommitFault;
+  const Fault fault = store_.commit_fault_ ? store_.commit_fault_() : Fault::none;
+  if (fault == Fault::refused)
+    return fail(*(doom_ = Error{Remedy::retry, "busy",
+                                "memory: the commit was refused; run the "
+                                "transaction again",
+                                std::nullopt}));
+  if (fault == Fault::lost_before) return fail(*(doom_ = lost()));
+  if (auto valid = validate(); !valid) return fail(*(doom_ = std::move(valid).error()));
+  apply();
+  if (fault == Fault::lost_after) return fail(*(doom_ = lost()));
+  finished_ = true;
+  return {};
+}
+
+Status MemoryTransaction::validate() const {
+  for (const auto& [partition, move] : moves_) {
+    const Position actual = store_.position_at(scope_, partition);
+    if (actual != move.from) return fail(fenced_error(scope_, partition, move.from, actual));
+  }
+  // An id that was new when we looked may have been recorded, and even forgotten, since.
+  const auto still_new = [&](const std::string& id, std::int64_t born_ms) {
+    const MemoryState::Scope* books = store_.find_scope(scope_);
+    return books == nullptr || (!books->ledger.contains(id) && born_ms >= books->horizon_ms);
+  };
+  for (const auto& [id, row] : fresh_)
+    if (!still_new(id, row.born_ms)) return fail(conflict("id", id));
+  for (const auto& [id, born_ms] : freed_)
+    if (!still_new(id, born_ms)) return fail(conflict("id", id));
+  for (const auto& [key, value] : read_) {
+    const auto found = store_.state_.values.find(key);
+    const bool same =
+        found == store_.state_.values.end() ? !value.has_value() : value == found->second;
+    if (!same) return fail(conflict("key", key));
+  }
+  return {};
+}
+
+void MemoryTransaction::apply() {
+  MemoryState& state = store_.state_;
+  MemoryState::Scope& books = store_.scope_at(scope_);
+  for (const auto& [partition, move] : moves_) books.positions[partition] = move.to;
+  for (auto& [id, row] : fresh_) {
+    books.by_birth.emplace(row.born_ms, id);
+    books.ledger.emplace(id, std::move(row));
+  }
+  for (ParkedRecord& record : parked_) {
+    record.number = ++state.last_parked_number;
+    store_.log_operation(scope_, "park", record.message.id, record.reason);
+    books.parked.push_back(std::move(record));
+  }
+  for (auto& [destination, message] : enqueued_) {
+    const std::int64_t number = ++state.last_outbox_number;
+    state.outbox[destination].emplace(
+        number, OutboxRow{number, destination, std::move(message), std::nullopt});
+  }
+  for (auto& [key, value] : written_) {
+    if (value)
+      state.values[key] = std::move(*value);
+    else
+      state.values.erase(key);
+  }
+}
+
+Result<std::optional<std::string>> MemoryTransaction::get(std::string_view key) {
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  if (const auto ours = written_.find(key); ours != written_.end()) return ours->second;
+  if (const auto before = read_.find(key); before != read_.end()) return before->second;
+  const auto found = store_.state_.values.find(key);
+  std::optional<std::string> value;
+  if (found != store_.state_.values.end()) value = found->second;
+  read_.emplace(key, value);
+  return value;
+}
+
+Status MemoryTransaction::put(std::string_view key, std::string_view value) {
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  written_.insert_or_assign(std::string(key), std::string(value));
+  return {};
+}
+
+Status MemoryTransaction::erase(std::string_view key) {
+  const std::lock_guard lock(store_.mutex_);
+  ONCE_TRY(check_alive());
+  written_.insert_or_assign(std::string(key), std::nullopt);
+  return {};
+}
+
+}  // namespace once

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/ledger.h"
+#include "store/memory/memory.h"
+
+namespace once {
+
+// A transaction of a MemoryStore: what it read and what it will write, until `commit` checks the
+// one and applies the other. Used by one thread.
+class MemoryTransaction final : public KeyValueTransaction {
+ public:
+  MemoryTransaction(MemoryStore& store, std::string_view scope, std::uint64_t generation)
+      : store_(store), scope_(scope), generation_(generation) {}
+
+  Status advance(std::string_view partition, const Position& from, std::int64_t to) override;
+  Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override;
+  Status settle(const Delivery& delivery, const Outcome& outcome) override;
+  Status enqueue(std::string_view destination, const Message& message) override;
+  Status commit() override;
+
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Status put(std::string_view key, std::string_view value) override;
+  Status erase(std::string_view key) override;
+
+ private:
+  struct Move {
+    Position from;  // what was committed when we looked
+    Position to;
+  };
+
+  // All of these need the store's lock.
+  Status check_alive();
+  Status validate() const;
+  void apply();
+  Verdict verdict_of(const Entry& entry);
+
+  MemoryStore& store_;
+  const std::string scope_;
+  const std::uint64_t generation_;
+  std::optional<Error> doom_;  // what every later call answers
+  bool finished_ = false;
+
+  std::map<std::string, Move, std::less<>> moves_;
+  std::map<std::string, MemoryState::LedgerRow, std::less<>> fresh_;
+  std::vector<std::pair<std::string, std::int64_t>> freed_;  // admitted, then without an effect
+  std::vector<ParkedRecord> parked_;
+  std::vector<std::pair<std::string, Message>> enqueued_;
+  std::map<std::string, std::optional<std::string>, std::less<>> read_;
+  std::map<std::string, std::optional<std::string>, std::less<>> written_;
+};
+
+}  // namespace once

@@ -26,7 +26,10 @@ struct Work {
 // is refused when the pipeline is made.
 //
 // A handler writes through its transaction and nowhere else; it may be run again after a rollback.
-// It may throw: that counts as an error with the remedy `retry`.
+// What it says about the message is an Outcome: `retry` counts against the message's attempts, and
+// so does an exception. An Error is about the world: `retry` (the store is away, say) is tried
+// again without limit and without harm to the message, `park` sets the message aside, `stop` ends
+// the pipeline. A handler that answers `no_effect` has written nothing.
 class Handler {
  public:
   enum class Needs : std::uint8_t { any, sql, key_value };

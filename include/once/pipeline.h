@@ -44,7 +44,8 @@ struct PipelineOptions {
   std::size_t batch_count_max = 1000;  // ... and grows to this while they do not
   std::int64_t batch_wait_ms = 5;      // for how long a poll waits for a first message
   std::size_t queue_batches_max = 8;   // per lane; beyond it the poller waits
-  std::int64_t retention_ms = 7 * 24 * 3600 * 1000LL;  // of ids, in the time of the messages
+  // For how long ids are remembered, in the time of the messages, not of the wall; -1: for ever.
+  std::int64_t retention_ms = 7 * 24 * 3600 * 1000LL;
   bool stop_at_end = false;  // end when the source has nothing more, instead of waiting
 };
 

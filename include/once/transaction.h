@@ -80,8 +80,9 @@ class Transaction {
   [[nodiscard]] virtual Result<std::vector<Verdict>> admit(std::span<const Entry> entries) = 0;
 
   // Records the outcome of an id that was admitted in this transaction. `applied` without a result
-  // needs no call. `no_effect` frees the id; `parked` keeps the whole message with its reason.
-  // `retry` is not an outcome that can be recorded.
+  // needs no call. `no_effect` frees the id; `parked` keeps the whole message with its reason. An
+  // id that was not admitted as fresh for this very delivery is left alone: the message is only
+  // kept. `retry` is not an outcome that can be recorded.
   [[nodiscard]] virtual Status settle(const Delivery& delivery, const Outcome& outcome) = 0;
 
   // Puts a message into the outbox: it leaves for `destination` if and only if we commit.

@@ -38,6 +38,9 @@ enum class Point : std::uint8_t {
 std::string_view name_of(Point point);
 std::optional<Point> point_named(std::string_view name);
 
+// Thrown by a simulated world to end a simulated process at once. Nobody may swallow it.
+struct SimulatedDeath {};
+
 // What happens at a point while a test has armed it; nullptr otherwise, which costs one load.
 using PointHook = void (*)(Point);
 inline std::atomic<PointHook> point_hook{nullptr};

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/lane.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/failpoint.h"
+#include "base/mutant.h"
+#include "runtime/backoff.h"
+
+namespace once {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+}  // namespace
+
+Lane::Lane(const LaneParts& parts) : parts_(parts), limit_(parts.options.batch_count_max) {
+  parts_.counters.batch_count = limit_;
+}
+
+Lane::Owned& Lane::owned(std::string_view partition) {
+  auto found = owned_.find(partition);
+  if (found == owned_.end()) {
+    auto fresh = std::make_unique<Owned>();
+    fresh->name = partition;
+    found = owned_.emplace(std::string(partition), std::move(fresh)).first;
+  }
+  return *found->second;
+}
+
+void Lane::own(std::string_view partition, const Position& position) {
+  owned(partition).position = position;
+}
+
+void Lane::disown(std::string_view partition) {
+  if (doubt_) {  // its messages may be committed: keep them until that is known
+    disowned_in_doubt_.emplace_back(partition);
+    return;
+  }
+  const auto found = owned_.find(partition);
+  if (found == owned_.end()) return;
+  remove_partition(*found->second);
+  owned_.erase(found);
+}
+
+void Lane::remove_partition(const Owned& gone) {
+  std::erase_if(tasks_, [&](const auto& task) { return task->owned == &gone; });
+  selected_.clear();
+}
+
+void Lane::push(Batch batch) {
+  auto task = std::make_unique<Task>();
+  task->owned = &owned(batch.partition);
+  task->batch = std::move(batch);
+  task->items.reserve(task->batch.deliveries.size());
+  for (const Delivery& delivery : task->batch.deliveries) {
+    Item& item = task->items.emplace_back();
+    item.delivery = delivery;
+    item.task = task.get();
+    item.end_offset = delivery.offset + 1;
+    identify(item);
+  }
+  if (!task->items.empty())
+    task->items.back().end_offset = std::max(task->items.back().end_offset, task->batch.end_offset);
+  parts_.counters.delivered += task->items.size();
+  tasks_.push_back(std::move(task));
+}
+
+// What the message is (id, birth) and what it says (fingerprint). A message without an id is not
+// handled: it is parked, and the partition goes on.
+void Lane::identify(Item& item) {
+  item.born_ms = item.delivery.timestamp_ms;
+  if (!parts_.options.id) return;
+  auto id = parts_.options.id->id_of(item.delivery);
+  if (!id) {
+    item.decided = parked(id.error().text);
+    item.delivery.id = {};
+    return;
+  }
+  item.id = std::move(*id);
+  item.delivery.id = item.id;
+  if (const auto born = born_ms_of(parts_.options.born, item.delivery, item.id)) {
+    item.born_ms = *born;
+  } else {
+    item.decided = parked(born.error().text);
+    item.delivery.id = {};
+    item.id.clear();
+    return;
+  }
+  item.fingerprint = fingerprint_of(item.delivery);
+}
+
+// The messages of the next attempt: of each partition the oldest ones, up to the limit. A message
+// that has to wait holds back those behind it in its partition, and no others.
+void Lane::select() {
+  selected_.clear();
+  for (auto& [name, partition] : owned_) {
+    partition->selected_end = partition->position.offset;
+    partition->blocked = false;
+  }
+  const std::int64_t now_ns = parts_.clock.ticks_ns();
+  std::int64_t earliest_ns = std::numeric_limits<std::int64_t>::max();
+  for (const auto& task : tasks_) {
+    if (selected_.size() >= limit_) break;
+    if (!task->owned->blocked) select_from(*task, now_ns, earliest_ns);
+  }
+  wait_until_ns_ = selected_.empty() ? earliest_ns : now_ns;
+}
+
+void Lane::select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_ns) {
+  Owned& partition = *task.owned;
+  for (std::size_t i = task.next; i < task.items.size() && selected_.size() < limit_; ++i) {
+    Item& item = task.items[i];
+    if (!selected_.empty() && selected_.front()->halfway != item.halfway) {
+      partition.blocked = true;
+      return;
+    }
+    if (parts_.positions && !item.halfway) {
+      if (item.delivery.offset < partition.position.offset) {  // the position says: handled
+        ONCE_ASSERT(i == task.next);
+        ++task.next;
+        ++parts_.counters.skipped;
+        continue;
+      }
+      if (item.delivery.offset < partition.selected_end) {  // comes twice in this selection
+        partition.blocked = true;
+        return;
+      }
+    }
+    if (item.not_before_ns > now_ns) {
+      earliest_ns = std::min(earliest_ns, item.not_before_ns);
+      partition.blocked = true;
+      return;
+    }
+    partition.selected_end = std::max(partition.selected_end, item.end_offset);
+    selected_.push_back(&item);
+  }
+}
+
+Result<Lane::Step> Lane::step() {
+  Step step;
+  const std::int64_t now_ns = parts_.clock.ticks_ns();
+  if (not_before_ns_ > now_ns) {
+    step.wait_ms = (not_before_ns_ - now_ns) / ns_per_ms + 1;
+    return step;
+  }
+  if (doubt_) {
+    ONCE_TRY(resolve_doubt());
+  } else {
+    select();
+    if (!selected_.empty()) ONCE_TRY(attempt());
+  }
+  retire(step);
+  const std::int64_t wait_until = std::max(not_before_ns_, wait_until_ns_);
+  const std::int64_t after_ns = parts_.clock.ticks_ns();
+  if (!step.worked && !tasks_.empty() && wait_until > after_ns)
+    step.wait_ms = (wait_until - after_ns) / ns_per_ms + 1;
+  return step;
+}
+
+// Takes what is settled out of the queue.
+void Lane::retire(Step& step) {
+  if (doubt_) return;
+  for (auto& task : tasks_) {
+    if (task->next < task->items.size()) continue;
+    step.worked = true;
+    step.finished.push_back(std::move(task->batch));
+    task.reset();
+  }
+  std::erase(tasks_, nullptr);
+}
+
+std::vector<Batch> Lane::give_back() {
+  std::vector<Batch> batches;
+  for (auto& task : tasks_) {
+    auto& deliveries = task->batch.deliveries;
+    deliveries.erase(deliveries.begin(),
+                     deliveries.begin() + static_cast<std::ptrdiff_t>(task->next));
+    if (!deliveries.empty()) batches.push_back(std::move(task->batch));
+  }
+  tasks_.clear();
+  selected_.clear();
+  doubt_.reset();
+  return batches;
+}
+
+// One attempt at what is selected, as the semantics says: in one transaction or in two.
+Status Lane::attempt() {
+  const bool halfway = selected_.front()->halfway;
+  const bool move = parts_.positions;
+  switch (parts_.options.semantics) {
+    case Semantics::effectively_once:
+      if (mutant(Mutant::position_before_effect) && move) {
+        if (!halfway) return attempt_once({.advance = true, .work = false});
+        return attempt_once({.advance = false, .work = true});
+      }
+      return attempt_once({.advance = move, .work = true});
+    case Semantics::at_least_once:
+      if (!halfway) {
+        ONCE_TRY(attempt_once({.advance = false, .work = true}));
+        if (!move || selected_.empty() || !selected_.front()->halfway) return {};
+        ONCE_POINT(lane_after_work);
+      }
+      return attempt_once({.advance = true, .work = false});
+    case Semantics::at_most_once:
+      if (!halfway && move) {
+        ONCE_TRY(attempt_once({.advance = true, .work = false}));
+        if (selected_.empty() || !selected_.front()->halfway) return {};
+        ONCE_POINT(lane_after_position);
+      }
+      return attempt_once({.advance = false, .work = true});
+  }
+  return {};
+}
+
+Status Lane::attempt_once(Content content) {
+  tally_ = {};
+  spoiled_by_someone_ = false;
+  const Status done = transact(content);
+  if (!done) return failed(done.error(), content);
+  committed(content);
+  return {};
+}
+
+// The transaction is durable. Either that was all, or half of it.
+void Lane::committed(Content content) {
+  ++parts_.counters.transactions;
+  store_failures_ = 0;
+  if (content.advance)
+    for (Item* item : selected_) item->task->owned->position.offset = item->end_offset;
+  const bool two = !(content.advance && content.work) && parts_.positions;
+  if (two && !selected_.front()->halfway) {
+    for (Item* item : selected_) item->halfway = true;
+    return;
+  }
+  settled();
+}
+
+void Lane::settled() {
+  Counters& counters = parts_.counters;
+  counters.applied += tally_.applied;
+  counters.rejected += tally_.rejected;
+  counters.no_effect += tally_.no_effect;
+  counters.parked += tally_.parked;
+  counters.duplicates += tally_.duplicates;
+  counters.mismatched += tally_.mismatched;
+  counters.too_old += tally_.too_old;
+  for (Item* item : selected_) {
+    ++item->task->next;
+    std::int64_t& progress =
+        progress_.try_emplace(item->task->owned->name, item->born_ms).first->second;
+    progress = std::max(progress, item->born_ms);
+  }
+  limit_ = std::min(parts_.options.batch_count_max, limit_ * 2);
+  counters.batch_count = limit_;
+  selected_.clear();
+}
+
+// The attempt is rolled back, or nobody knows. Decides what the next step does about it; an error
+// is returned only when there is nothing to be done.
+Status Lane::failed(const Error& error, Content content) {
+  ++parts_.counters.rolled_back;
+  if (error.culprit) {
+    blame(*error.culprit);
+    return {};
+  }
+  if (spoiled_by_someone_) {
+    limit_ = std::max<std::size_t>(1, selected_.size() / 2);
+    parts_.counters.batch_count = limit_;
+    return {};
+  }
+  switch (error.remedy) {
+    case Remedy::retry: wait_for_store(); return {};
+    case Remedy::recheck: doubt_ = content; return {};
+    case Remedy::park:
+    case Remedy::stop: break;
+  }
+  return fail(error);
+}
+
+// The message spoiled the attempt. It is settled as decided next time, or tried again later, or,
+// after its last attempt, parked. Those before it go first.
+void Lane::blame(const Culprit& culprit) {
+  ONCE_ASSERT(culprit.message < selected_.size());
+  Item& item = *selected_[culprit.message];
+  if (culprit.instead.kind != Outcome::Kind::retry) {
+    item.decided = culprit.instead;
+  } else if (++item.attempts >= parts_.options.retry.attempts_max) {
+    item.decided =
+        parked(fmt::format("gave up after {} attempts: {}", item.attempts, culprit.instead.detail));
+  } else {
+    const std::int64_t wait_ms = culprit.instead.after_ms > 0
+                                     ? culprit.instead.after_ms
+                                     : backoff_ms(parts_.options.retry, item.attempts);
+    item.not_before_ns = parts_.clock.ticks_ns() + wait_ms * ns_per_ms;
+    item.delivery.attempt = item.attempts + 1;
+    ++parts_.counters.retried;
+  }
+  limit_ = std::max({parts_.options.batch_count_min, culprit.message + 1, std::size_t{1}});
+  parts_.counters.batch_count = limit_;
+}
+
+// The store could not do it and nothing happened. That is no fault of any message, so it is tried
+// again without limit, ever more slowly.
+void Lane::wait_for_store() {
+  ++store_failures_;
+  not_before_ns_ =
+      parts_.clock.ticks_ns() + backoff_ms(parts_.options.retry, store_failures_) * ns_per_ms;
+}
+
+// Unknown is an answer, and the store knows better: look, then go on from what is true.
+Status Lane::resolve_doubt() {
+  const Content content = *doubt_;
+  ++parts_.counters.rechecked;
+  if (content.advance) {
+    const auto moved = position_moved();
+    if (!moved && moved.error().remedy != Remedy::stop) {
+      wait_for_store();
+      return {};
+    }
+    doubt_.reset();
+    if (!moved) return fail(moved.error());
+    if (*moved && !mutant(Mutant::unknown_taken_for_failed)) committed(content);
+  } else {
+    doubt_.reset();
+    // Work without a position: with ids, the ledger tells at the next attempt; at least once, it
+    // may be repeated; at most once, it must not be.
+    if (parts_.options.semantics == Semantics::at_most_once) committed(content);
+  }
+  for (const std::string& partition : std::exchange(disowned_in_doubt_, {})) disown(partition);
+  return {};
+}
+
+Result<bool> Lane::position_moved() {
+  const Owned& first = *selected_.front()->task->owned;
+  const Position now = ONCE_TRY(parts_.store.position(parts_.options.scope, first.name));
+  if (now.fence != first.position.fence)
+    return fail(Remedy::stop, "fenced",
+                fmt::format("partition {} of scope {} has another owner (fence {}, ours is {})",
+                            first.name, parts_.options.scope, now.fence, first.position.fence));
+  return now.offset != first.position.offset;
+}
+
+}  // namespace once

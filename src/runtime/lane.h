@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/clock.h>
+#include <once/pipeline.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/counters.h"
+
+namespace once {
+
+// What a lane works with. All of it outlives the lane.
+struct LaneParts {
+  Store& store;
+  Clock& clock;
+  const Handler& handler;
+  const PipelineOptions& options;
+  Counters& counters;
+  bool positions = true;  // advance positions here; false when lanes share partitions
+};
+
+// The heart of Once, without a thread: takes deliveries in order and makes each count once.
+//
+// Every `step` is at most one attempt: begin, advance, admit, handler, commit. When a message
+// spoils the attempt everything is rolled back, the messages before it are done in an attempt of
+// their own, and the culprit is retried, or settled as decided. So one bad message never costs
+// another its effect, and the order is kept. A commit with an unknown outcome is looked up in the
+// store before anything else is done.
+//
+// Used by one thread (the pipeline's) or driven by a simulator. Nothing here survives a crash;
+// all truth is in the store.
+class Lane {
+ public:
+  explicit Lane(const LaneParts& parts);
+
+  struct Step {
+    bool worked = false;          // deliveries left the queue
+    std::int64_t wait_ms = 0;     // nothing can be done before this time has passed
+    std::vector<Batch> finished;  // every delivery of these is settled: they can be acknowledged
+  };
+
+  // This partition is ours from `position` on.
+  void own(std::string_view partition, const Position& position);
+  // It is another's: what is queued of it is dropped.
+  void disown(std::string_view partition);
+  void push(Batch batch);
+  // An error is final for this lane: fenced, misconfigured or corrupt.
+  [[nodiscard]] Result<Step> step();
+
+  bool idle() const { return tasks_.empty(); }
+  std::size_t batches_queued() const { return tasks_.size(); }
+  // What is queued and not settled, to be given back to the source.
+  std::vector<Batch> give_back();
+  // The youngest birth among settled messages, per partition: how far the source has come.
+  const std::map<std::string, std::int64_t, std::less<>>& progress_ms() const { return progress_; }
+
+ private:
+  struct Owned {
+    std::string name;
+    Position position;
+    std::int64_t selected_end = -1;  // the position after what this attempt has selected
+    bool blocked = false;            // during one selection: its next message has to wait
+  };
+
+  struct Task;
+
+  // One delivery on its way.
+  struct Item {
+    Delivery delivery;
+    std::string id;
+    Fingerprint fingerprint;
+    std::int64_t born_ms = 0;
+    std::int64_t end_offset = 0;  // the position once this is done
+    Task* task = nullptr;
+    std::optional<Outcome> decided;  // settle this instead of calling the handler
+    std::uint32_t attempts = 0;      // that failed
+    std::int64_t not_before_ns = 0;  // in the clock's ticks
+    bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
+  };
+
+  struct Task {
+    Batch batch;
+    std::vector<Item> items;
+    std::size_t next = 0;  // items before it are settled
+    Owned* owned = nullptr;
+  };
+
+  // What one transaction does. The strongest semantics does both in one, the others in two.
+  struct Content {
+    bool advance = false;
+    bool work = false;
+  };
+
+  // What an attempt did, counted only once it is committed.
+  struct Tally {
+    std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
+                  mismatched = 0, too_old = 0;
+  };
+
+  // The queue (lane.cc).
+  Owned& owned(std::string_view partition);
+  void identify(Item& item);
+  void select();
+  void select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_ns);
+  void retire(Step& step);
+  void remove_partition(const Owned& owned);
+
+  // An attempt and what follows from it (lane.cc).
+  Status attempt();
+  Status attempt_once(Content content);
+  void committed(Content content);
+  void settled();
+  Status failed(const Error& error, Content content);
+  Status resolve_doubt();
+  Result<bool> position_moved();
+  void blame(const Culprit& culprit);
+  void wait_for_store();
+
+  // Inside the transaction (lane_work.cc).
+  Status transact(Content content);
+  Status advance_all(Transaction& transaction);
+  Result<std::vector<Verdict>> admit_all(Transaction& transaction);
+  Status work_all(Transaction& transaction, std::span<const Verdict> verdicts);
+  Status work_single(Transaction& transaction, std::span<const Verdict> verdicts);
+  Status work_batched(Transaction& transaction, std::span<const Verdict> verdicts);
+  std::optional<Outcome> outcome_without_handler(const Item& item, const Verdict& verdict);
+  Result<Outcome> call_each(const Item& item, Transaction& transaction);
+  Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
+  Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
+
+  LaneParts parts_;
+  std::map<std::string, std::unique_ptr<Owned>, std::less<>> owned_;
+  std::map<std::string, std::int64_t, std::less<>> progress_;
+  std::deque<std::unique_ptr<Task>> tasks_;
+  std::vector<Item*> selected_;
+  std::optional<Content> doubt_;  // the commit of `selected_` whose outcome is not known
+  std::vector<std::string> disowned_in_doubt_;
+  Tally tally_;
+  bool spoiled_by_someone_ = false;   // a batch handler failed and did not say for which message
+  std::size_t limit_;                 // how many messages the next attempt takes
+  std::uint32_t store_failures_ = 0;  // in a row
+  std::int64_t not_before_ns_ = 0;    // because of the store
+  std::int64_t wait_until_ns_ = 0;    // the earliest time at which something can be selected
+};
+
+}  // namespace once

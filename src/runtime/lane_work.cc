@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a lane does inside a transaction; the order of these steps is the crash table's.
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "base/mutant.h"
+#include "runtime/lane.h"
+
+namespace once {
+namespace {
+
+// An error that belongs to one message of the batch.
+tl::unexpected<Error> spoil(std::size_t index, Outcome instead) {
+  std::string text = instead.detail;
+  return fail(Error{Remedy::retry, "message", std::move(text), Culprit{index, std::move(instead)}});
+}
+
+// A handler's error that is about its message becomes what to do with the message.
+std::optional<Outcome> outcome_of(const Error& error) {
+  if (error.culprit || error.remedy != Remedy::park) return std::nullopt;
+  return parked(error.text);
+}
+
+}  // namespace
+
+Status Lane::transact(Content content) {
+  auto transaction = ONCE_TRY(parts_.store.begin(parts_.options.scope));
+  ONCE_POINT(lane_after_begin);
+  if (content.advance) ONCE_TRY(advance_all(*transaction));
+  ONCE_POINT(lane_after_advance);
+  if (content.work) {
+    const auto verdicts = ONCE_TRY(admit_all(*transaction));
+    ONCE_POINT(lane_after_admit);
+    ONCE_TRY(work_all(*transaction, verdicts));
+    ONCE_POINT(lane_after_handler);
+  }
+  ONCE_POINT(lane_before_commit);
+  ONCE_TRY(transaction->commit());
+  ONCE_POINT(lane_after_commit);
+  return {};
+}
+
+Status Lane::advance_all(Transaction& transaction) {
+  for (std::size_t i = 0; i < selected_.size(); ++i) {
+    Owned& partition = *selected_[i]->task->owned;
+    const bool last_of_partition = selected_[i]->end_offset == partition.selected_end;
+    if (!last_of_partition) continue;
+    std::int64_t to = partition.selected_end;
+    if (mutant(Mutant::ack_what_was_polled)) to = selected_[i]->task->batch.end_offset;
+    Position from = partition.position;
+    if (mutant(Mutant::zombie_not_fenced))
+      from = ONCE_TRY(parts_.store.position(parts_.options.scope, partition.name));
+    ONCE_TRY(transaction.advance(partition.name, from, to));
+  }
+  return {};
+}
+
+// A verdict per selected message. Without an id rule, or without the promise that needs it, all
+// are fresh.
+Result<std::vector<Verdict>> Lane::admit_all(Transaction& transaction) {
+  std::vector<Verdict> verdicts(selected_.size());
+  if (!parts_.options.id || parts_.options.semantics != Semantics::effectively_once)
+    return verdicts;
+  std::vector<Entry> entries;
+  std::vector<std::size_t> indexes;
+  entries.reserve(selected_.size());
+  indexes.reserve(selected_.size());
+  for (std::size_t i = 0; i < selected_.size(); ++i) {
+    const Item& item = *selected_[i];
+    if (item.id.empty()) continue;  // it has no id and is going to be parked
+    entries.push_back({.id = item.id,
+                       .fingerprint = item.fingerprint,
+                       .born_ms = item.born_ms,
+                       .partition = item.delivery.partition,
+                       .offset = item.delivery.offset});
+    indexes.push_back(i);
+  }
+  if (entries.empty()) return verdicts;
+  if (mutant(Mutant::ledger_outside_transaction)) {
+    auto apart = ONCE_TRY(parts_.store.begin(parts_.options.scope));
+    auto answers = ONCE_TRY(apart->admit(entries));
+    ONCE_TRY(apart->commit());
+    for (std::size_t i = 0; i < indexes.size(); ++i) verdicts[indexes[i]] = std::move(answers[i]);
+    return verdicts;
+  }
+  auto answers = ONCE_TRY(transaction.admit(entries));
+  for (std::size_t i = 0; i < indexes.size(); ++i) verdicts[indexes[i]] = std::move(answers[i]);
+  return verdicts;
+}
+
+Status Lane::work_all(Transaction& transaction, std::span<const Verdict> verdicts) {
+  if (parts_.handler.batched()) return work_batched(transaction, verdicts);
+  return work_single(transaction, verdicts);
+}
+
+// What is known about a message without asking the handler: nothing, or its outcome. A duplicate
+// has been handled, so its outcome is "no effect", which nobody records.
+std::optional<Outcome> Lane::outcome_without_handler(const Item& item, const Verdict& verdict) {
+  switch (verdict.kind) {
+    case Verdict::Kind::duplicate: ++tally_.duplicates; return no_effect();
+    case Verdict::Kind::mismatch:
+      ++tally_.mismatched;
+      return parked(
+          fmt::format("id \"{}\" was used before for a message with other content", item.id));
+    case Verdict::Kind::too_old:
+      ++tally_.too_old;
+      return parked(fmt::format(
+          "id \"{}\" was born at {} ms, before the ledger's horizon: whether it was handled is "
+          "forgotten",
+          item.id, item.born_ms));
+    case Verdict::Kind::fresh: break;
+  }
+  return item.decided;
+}
+
+Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verdicts) {
+  for (std::size_t i = 0; i < selected_.size(); ++i) {
+    const Item& item = *selected_[i];
+    transaction.on_behalf_of(i);
+    if (const auto known = outcome_without_handler(item, verdicts[i])) {
+      if (verdicts[i].kind != Verdict::Kind::duplicate) ONCE_TRY(settle(i, *known, transaction));
+      continue;
+    }
+    const auto outcome = call_each(item, transaction);
+    if (!outcome) {
+      if (const auto instead = outcome_of(outcome.error())) return spoil(i, *instead);
+      return fail(outcome.error());
+    }
+    // Whatever it wrote before it changed its mind has to go: roll back, then settle it alone.
+    if (outcome->kind == Outcome::Kind::retry || outcome->kind == Outcome::Kind::parked)
+      return spoil(i, *outcome);
+    ONCE_TRY(settle(i, *outcome, transaction));
+  }
+  return {};
+}
+
+Status Lane::work_batched(Transaction& transaction, std::span<const Verdict> verdicts) {
+  std::vector<Work> fresh;
+  fresh.reserve(selected_.size());
+  for (std::size_t i = 0; i < selected_.size(); ++i) {
+    if (const auto known = outcome_without_handler(*selected_[i], verdicts[i])) {
+      transaction.on_behalf_of(i);
+      if (verdicts[i].kind != Verdict::Kind::duplicate) ONCE_TRY(settle(i, *known, transaction));
+    } else {
+      fresh.push_back({.delivery = &selected_[i]->delivery, .message = i, .outcome = applied()});
+    }
+  }
+  if (fresh.empty()) return {};
+  if (const auto spoiled = ONCE_TRY(call_batched(fresh, transaction))) {
+    if (fresh.size() == 1) return spoil(fresh.front().message, *spoiled);
+    spoiled_by_someone_ = true;  // smaller and smaller batches will show who it is
+    return fail(Remedy::retry, "message", spoiled->detail);
+  }
+  for (const Work& work : fresh) {
+    if (work.outcome.kind == Outcome::Kind::retry || work.outcome.kind == Outcome::Kind::parked)
+      return spoil(work.message, work.outcome);
+    transaction.on_behalf_of(work.message);
+    ONCE_TRY(settle(work.message, work.outcome, transaction));
+  }
+  return {};
+}
+
+// An exception is the handler's way to say that it could not do it this time.
+Result<Outcome> Lane::call_each(const Item& item, Transaction& transaction) {
+  try {
+    return parts_.handler.each()(item.delivery, transaction);
+  } catch (const SimulatedDeath&) {
+    throw;
+  } catch (const std::exception& exception) {
+    return retry(fmt::format("the handler threw: {}", exception.what()));
+  } catch (...) {
+    return retry("the handler threw something that is no std::exception");
+  }
+}
+
+// An outcome here is that of some message of the batch, of which one is not known.
+Result<std::optional<Outcome>> Lane::call_batched(std::span<Work> work, Transaction& transaction) {
+  try {
+    const Status done = parts_.handler.batched()(work, transaction);
+    if (done) return std::nullopt;
+    if (auto outcome = outcome_of(done.error())) return outcome;
+    return fail(done.error());
+  } catch (const SimulatedDeath&) {
+    throw;
+  } catch (const std::exception& exception) {
+    return retry(fmt::format("the handler threw: {}", exception.what()));
+  } catch (...) {
+    return retry("the handler threw something that is no std::exception");
+  }
+}
+
+Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& transaction) {
+  switch (outcome.kind) {
+    case Outcome::Kind::applied: ++tally_.applied; break;
+    case Outcome::Kind::rejected: ++tally_.rejected; break;
+    case Outcome::Kind::no_effect: ++tally_.no_effect; break;
+    case Outcome::Kind::parked:
+      ++tally_.parked;
+      ONCE_POINT(lane_before_park);
+      break;
+    case Outcome::Kind::retry: return spoil(index, outcome);
+  }
+  // Without an admitted id there is nothing to remember an outcome by; a message is still parked.
+  const bool admitted =
+      !selected_[index]->id.empty() && parts_.options.semantics == Semantics::effectively_once;
+  if (outcome.kind != Outcome::Kind::parked &&
+      (!admitted || (outcome.kind == Outcome::Kind::applied && outcome.detail.empty())))
+    return {};
+  return transaction.settle(selected_[index]->delivery, outcome);
+}
+
+}  // namespace once

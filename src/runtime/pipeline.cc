@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <once/pipeline.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "runtime/backoff.h"
+#include "runtime/forgetter.h"
+#include "runtime/lane_thread.h"
+#include "runtime/watermark.h"
+
+namespace once {
+namespace {
+
+constexpr std::int64_t forget_interval_ns = 500'000'000;
+constexpr std::int64_t poller_wait_ms = 20;  // the poller looks around at least this often
+
+// The poller: the thread that calls `run`. It alone talks to the source; it hands batches to the
+// lanes, acknowledges what they finish, and keeps ownership, the horizon and the lag up to date.
+class ThreadedPipeline final : public Pipeline {
+ public:
+  ThreadedPipeline(Source& source, Store& store, Handler handler, PipelineOptions options,
+                   Clock& clock)
+      : source_(source),
+        store_(store),
+        handler_(std::move(handler)),
+        options_(std::move(options)),
+        clock_(clock),
+        traits_(source.traits()),
+        forgetter_(store, clock, options_) {}
+
+  Status run() override;
+  void stop() override {
+    stopping_ = true;
+    wake();
+  }
+  Statistics statistics() const override;
+
+ private:
+  struct Partition {
+    std::size_t lane = 0;
+    Position position;  // of the shared watermark, when lanes share the partition
+    Watermark watermark;
+    std::int64_t handled_end = -1;  // the end of what was finished
+    std::int64_t available = -1;
+  };
+
+  bool by_key() const { return options_.order == Order::key; }
+  bool lanes_move_positions() const { return traits_.ordered && traits_.replayable && !by_key(); }
+
+  void start_lanes();
+  Status loop();
+  Status handle(Batch batch);
+  Status assigned(std::string_view partition);
+  Status revoked(std::string_view partition);
+  Status dispatch(Batch batch);
+  void dispatch_by_key(Batch batch, Partition& partition);
+  Status collect_news();
+  Status finished(const Batch& batch);
+  Status advance_watermarks();
+  void forget_sometimes();
+  void update_lag();
+  bool has_room() const;
+  bool lanes_idle() const;
+  void wait_for_lanes();
+  Status shut_down(Status outcome);
+  void wake() { news_.notify_all(); }
+
+  Source& source_;
+  Store& store_;
+  const Handler handler_;
+  const PipelineOptions options_;
+  Clock& clock_;
+  const SourceTraits traits_;
+  Counters counters_;
+  Forgetter forgetter_;
+  std::map<std::string, Partition, std::less<>> partitions_;
+  std::vector<std::unique_ptr<LaneThread>> lanes_;
+  std::size_t next_lane_ = 0;
+  std::uint32_t poll_failures_ = 0;
+  std::int64_t forget_after_ns_ = 0;
+  bool ended_ = false;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> lag_{-1};
+  std::mutex news_mutex_;  // only to wait on; taken with no other lock
+  std::condition_variable news_;
+};
+
+void ThreadedPipeline::start_lanes() {
+  const LaneParts parts{.store = store_,
+                        .clock = clock_,
+                        .handler = handler_,
+                        .options = options_,
+                        .counters = counters_,
+                        .positions = lanes_move_positions()};
+  for (std::size_t i = 0; i < options_.lanes; ++i)
+    lanes_.push_back(std::make_unique<LaneThread>(parts, [this] { wake(); }));
+}
+
+Status ThreadedPipeline::run() {
+  start_lanes();
+  return shut_down(loop());
+}
+
+Status ThreadedPipeline::loop() {
+  while (!stopping_) {
+    ONCE_TRY(collect_news());
+    forget_sometimes();
+    if (ended_) {
+      if (lanes_idle()) return collect_news();
+      wait_for_lanes();
+      continue;
+    }
+    if (!has_room()) {
+      wait_for_lanes();
+      continue;
+    }
+    auto batch = source_.poll(options_.batch_count_max, options_.batch_wait_ms);
+    if (batch) {
+      poll_failures_ = 0;
+      ONCE_TRY(handle(std::move(*batch)));
+    } else if (batch.error().remedy == Remedy::stop || batch.error().remedy == Remedy::park) {
+      return fail(std::move(batch).error());
+    } else {  // polling again is what a recheck would do
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(backoff_ms(options_.retry, ++poll_failures_)));
+    }
+  }
+  return {};
+}
+
+Status ThreadedPipeline::handle(Batch batch) {
+  switch (batch.event) {
+    case Batch::Event::assigned: return assigned(batch.partition);
+    case Batch::Event::revoked: return revoked(batch.partition);
+    case Batch::Event::end: ended_ = true; return {};
+    case Batch::Event::messages: break;
+  }
+  if (batch.deliveries.empty()) {
+    forgetter_.caught_up();
+    if (options_.stop_at_end && lanes_idle()) ended_ = true;
+    return {};
+  }
+  return dispatch(std::move(batch));
+}
+
+// We are the owner from now on, and go on where the committed effects end, whatever the broker
+// believes.
+Status ThreadedPipeline::assigned(std::string_view name) {
+  Partition& partition = partitions_[std::string(name)];
+  partition.lane = next_lane_++ % lanes_.size();
+  forgetter_.own(name);
+  if (!traits_.replayable) return {};
+  partition.position = ONCE_TRY(store_.take(options_.scope, name));
+  partition.handled_end = partition.position.offset;
+  ONCE_TRY(source_.seek(name, partition.position.offset));
+  if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
+  return {};
+}
+
+Status ThreadedPipeline::revoked(std::string_view name) {
+  for (const auto& lane : lanes_) lane->disown(std::string(name));
+  forgetter_.disown(name);
+  if (const auto found = partitions_.find(name); found != partitions_.end())
+    partitions_.erase(found);
+  return {};
+}
+
+Status ThreadedPipeline::dispatch(Batch batch) {
+  const auto found = partitions_.find(batch.partition);
+  if (found == partitions_.end()) return source_.release(batch.deliveries);
+  Partition& partition = found->second;
+  if (batch.available_offset >= 0) partition.available = batch.available_offset;
+  // At most once from a source without positions: the ack comes before the work.
+  if (options_.semantics == Semantics::at_most_once && !traits_.replayable)
+    ONCE_TRY(source_.ack(batch.deliveries));
+  if (by_key())
+    dispatch_by_key(std::move(batch), partition);
+  else
+    lanes_[partition.lane]->push(std::move(batch));
+  return {};
+}
+
+// Messages of one key go to one lane; all lanes share the batch's memory.
+void ThreadedPipeline::dispatch_by_key(Batch batch, Partition& partition) {
+  std::vector<Batch> parts(lanes_.size());
+  for (std::size_t i = 0; i < batch.deliveries.size(); ++i) {
+    const Delivery& delivery = batch.deliveries[i];
+    const bool last = i + 1 == batch.deliveries.size();
+    partition.watermark.started(delivery.offset, last ? batch.end_offset : delivery.offset + 1);
+    parts[std::hash<std::string_view>{}(delivery.key) % lanes_.size()].deliveries.push_back(
+        delivery);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].deliveries.empty()) continue;
+    parts[i].partition = batch.partition;
+    parts[i].memory = batch.memory;
+    lanes_[i]->push(std::move(parts[i]));
+  }
+}
+
+Status ThreadedPipeline::collect_news() {
+  for (const auto& lane : lanes_) {
+    const LaneThread::News news = lane->take_news();
+    for (const auto& [partition, born_ms] : news.progress_ms)
+      forgetter_.observe(partition, born_ms);
+    for (const Batch& batch : news.finished) ONCE_TRY(finished(batch));
+    if (news.failure) return fail(*news.failure);
+  }
+  ONCE_TRY(advance_watermarks());
+  update_lag();
+  return {};
+}
+
+Status ThreadedPipeline::finished(const Batch& batch) {
+  const auto found = partitions_.find(batch.partition);
+  if (found == partitions_.end()) return {};  // taken away since
+  Partition& partition = found->second;
+  if (!batch.deliveries.empty())
+    partition.handled_end =
+        std::max({partition.handled_end, batch.end_offset, batch.deliveries.back().offset + 1});
+  if (by_key() && traits_.ordered) {
+    for (const Delivery& delivery : batch.deliveries) partition.watermark.settled(delivery.offset);
+    return {};  // acknowledged with the watermark
+  }
+  if (options_.semantics == Semantics::at_most_once && !traits_.replayable) return {};
+  ONCE_TRY(source_.ack(batch.deliveries));
+  ONCE_POINT(lane_after_ack);
+  return {};
+}
+
+// Lanes that share a partition do not move its position: it follows them, and after a crash the
+// ledger knows what was done beyond it.
+Status ThreadedPipeline::advance_watermarks() {
+  if (!by_key() || !traits_.ordered) return {};
+  for (auto& [name, partition] : partitions_) {
+    const auto moved = partition.watermark.take();
+    if (!moved) continue;
+    if (traits_.replayable) {
+      auto transaction = ONCE_TRY(store_.begin(options_.scope));
+      ONCE_TRY(transaction->advance(name, partition.position, *moved));
+      const Status done = transaction->commit();
+      if (done) {
+        partition.position.offset = *moved;
+      } else if (done.error().remedy == Remedy::stop) {
+        return done;
+      } else {  // the ledger holds the truth; read how far the position came and go on
+        transaction.reset();
+        partition.position = ONCE_TRY(store_.position(options_.scope, name));
+      }
+    }
+    Delivery last;
+    last.partition = name;
+    last.offset = *moved - 1;
+    ONCE_TRY(source_.ack(std::span(&last, 1)));
+  }
+  return {};
+}
+
+void ThreadedPipeline::forget_sometimes() {
+  const std::int64_t now_ns = clock_.ticks_ns();
+  if (now_ns < forget_after_ns_) return;
+  const auto forgotten = forgetter_.step();
+  if (forgotten) counters_.forgotten += forgotten->rows;
+  // More to forget: soon again, in small steps, so that the lanes get their turn in between. An
+  // error changes nothing: what is not forgotten now is forgotten later.
+  const bool more = forgotten && forgotten->more;
+  forget_after_ns_ = now_ns + (more ? forget_interval_ns / 25 : forget_interval_ns);
+}
+
+void ThreadedPipeline::update_lag() {
+  std::int64_t lag = -1;
+  for (const auto& [name, partition] : partitions_)
+    if (partition.available >= 0)
+      lag = std::max<std::int64_t>(lag, 0) +
+            std::max<std::int64_t>(
+                0, partition.available - std::max<std::int64_t>(partition.handled_end, 0));
+  lag_ = lag;
+}
+
+bool ThreadedPipeline::has_room() const {
+  return std::all_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
+    return lane->queued() < options_.queue_batches_max;
+  });
+}
+
+bool ThreadedPipeline::lanes_idle() const {
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return lane->queued() == 0; });
+}
+
+void ThreadedPipeline::wait_for_lanes() {
+  std::unique_lock lock(news_mutex_);
+  news_.wait_for(lock, std::chrono::milliseconds(poller_wait_ms));
+}
+
+// What the lanes are doing is finished, what they have not begun is given back.
+Status ThreadedPipeline::shut_down(Status outcome) {
+  std::vector<Batch> undone;
+  for (const auto& lane : lanes_)
+    for (Batch& batch : lane->stop()) undone.push_back(std::move(batch));
+  const Status last = collect_news();
+  for (const Batch& batch : undone) {
+    const Status released = source_.release(batch.deliveries);
+    if (!released && outcome) outcome = released;
+  }
+  lanes_.clear();
+  if (outcome && !last) return last;
+  return outcome;
+}
+
+Statistics ThreadedPipeline::statistics() const {
+  Statistics statistics = counters_.snapshot();
+  statistics.lag = lag_;
+  return statistics;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Pipeline>> Pipeline::make(Source& source, Store& store, Handler handler,
+                                                 PipelineOptions options, Clock& clock) {
+  ONCE_TRY(verify(source.traits(), store.traits(), handler, options));
+  return std::make_unique<ThreadedPipeline>(source, store, std::move(handler), std::move(options),
+                                            clock);
+}
+
+}  // namespace once

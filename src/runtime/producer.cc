@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <once/identity.h>
+#include <once/producer.h>
+
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace once {
+namespace {
+
+class StampingProducer final : public Producer {
+ public:
+  StampingProducer(Sink& sink, ProducerOptions options, Clock& clock, std::vector<Stamp> stamps)
+      : sink_(sink), options_(std::move(options)), clock_(clock) {
+    for (const Stamp& stamp : stamps) partitions_.push_back({.next = stamp, .unsent = {}});
+  }
+
+  Result<SendReport> send(std::span<const Message> messages) override {
+    const std::int64_t now_ms = clock_.now_ms();
+    for (const Message& message : messages) {
+      Partition& partition =
+          partitions_[partition_of(message, static_cast<std::uint32_t>(partitions_.size()))];
+      if (partition.unsent.empty() ||
+          partition.unsent.back().messages.size() >= options_.batch_count_max)
+        partition.unsent.push_back({.stamp = partition.next, .messages = {}});
+      Batched& batch = partition.unsent.back();
+      batch.messages.push_back(message);
+      if (batch.messages.back().timestamp_ms == 0) batch.messages.back().timestamp_ms = now_ms;
+      ++partition.next.sequence;
+    }
+    SendReport report;
+    for (std::uint32_t i = 0; i < partitions_.size(); ++i) ONCE_TRY(flush(i, report));
+    return report;
+  }
+
+ private:
+  // A batch with its stamp; the same bytes are sent until there is a receipt.
+  struct Batched {
+    Stamp stamp;
+    std::vector<Message> messages;
+  };
+  struct Partition {
+    Stamp next;
+    std::deque<Batched> unsent;
+  };
+
+  Status flush(std::uint32_t index, SendReport& report) {
+    Partition& partition = partitions_[index];
+    while (!partition.unsent.empty()) {
+      const Batched& batch = partition.unsent.front();
+      const Receipt receipt = ONCE_TRY(append(index, batch));
+      report.sent += batch.messages.size();
+      report.duplicates += receipt.duplicates;
+      partition.unsent.pop_front();
+    }
+    return {};
+  }
+
+  // The stamp makes a repeated append harmless, so `retry` and `recheck` are the same here.
+  Result<Receipt> append(std::uint32_t index, const Batched& batch) {
+    for (std::uint32_t attempt = 1;; ++attempt) {
+      auto receipt = sink_.append(index, batch.stamp, batch.messages);
+      if (receipt) return receipt;
+      const Remedy remedy = receipt.error().remedy;
+      if (remedy == Remedy::stop || remedy == Remedy::park || attempt >= options_.attempts_max)
+        return receipt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(options_.backoff_ms * attempt));
+    }
+  }
+
+  Sink& sink_;
+  ProducerOptions options_;
+  Clock& clock_;
+  std::vector<Partition> partitions_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Producer>> Producer::open(Sink& sink, ProducerOptions options,
+                                                 Clock& clock) {
+  if (options.batch_count_max == 0 || options.attempts_max == 0)
+    return fail(Remedy::stop, "config",
+                "the producer's batch_count_max and attempts_max must be at least 1");
+  if (options.name.empty() && options.replay)
+    return fail(Remedy::stop, "config",
+                "to send again what was sent before, a producer needs the name it had then");
+  if (options.name.empty())
+    options.name = fmt::format("anonymous-{}", ONCE_TRY(make_uuid7(clock)->next()));
+  const std::uint32_t partitions = ONCE_TRY(sink.partitions());
+  std::vector<Stamp> stamps;
+  for (std::uint32_t i = 0; i < partitions; ++i) {
+    Stamp stamp = ONCE_TRY(sink.enter(i, options.name));
+    if (options.replay) stamp.sequence = 0;
+    stamps.push_back(stamp);
+  }
+  return std::make_unique<StampingProducer>(sink, std::move(options), clock, std::move(stamps));
+}
+
+}  // namespace once

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The start-up verifier: what can be promised, or the schedule that would break the promise.
+#include <fmt/format.h>
+#include <once/pipeline.h>
+
+#include <optional>
+
+namespace once {
+namespace {
+
+tl::unexpected<Error> refuse(std::string text) {
+  return fail(Remedy::stop, "config", std::move(text));
+}
+
+Status verify_options(const PipelineOptions& options) {
+  if (options.scope.empty())
+    return refuse("a pipeline needs a scope: a name for who remembers, one per consumer purpose");
+  if (options.lanes == 0 || options.lanes > 256)
+    return refuse(fmt::format("lanes must be between 1 and 256, not {}", options.lanes));
+  if (options.batch_count_min == 0 || options.batch_count_min > options.batch_count_max)
+    return refuse(fmt::format("batch_count_min must be between 1 and batch_count_max ({}), not {}",
+                              options.batch_count_max, options.batch_count_min));
+  if (options.batch_count_max > 1'000'000)
+    return refuse(
+        fmt::format("batch_count_max must be at most 1000000, not {}", options.batch_count_max));
+  if (options.queue_batches_max == 0) return refuse("queue_batches_max must be at least 1");
+  if (options.retry.attempts_max == 0) return refuse("retry.attempts_max must be at least 1");
+  if (options.retry.backoff_ms_min < 0 ||
+      options.retry.backoff_ms_max < options.retry.backoff_ms_min)
+    return refuse("retry.backoff_ms_min must be 0 or more and at most retry.backoff_ms_max");
+  return {};
+}
+
+Status verify_handler(const StoreTraits& store, const Handler& handler) {
+  if (handler.needs() == Handler::Needs::sql && !store.sql)
+    return refuse(fmt::format(
+        "the handler writes SQL, but the store {} has none; use an SQL store, or a handler that "
+        "takes a KeyValueTransaction",
+        store.name));
+  if (handler.needs() == Handler::Needs::key_value && !store.key_value)
+    return refuse(fmt::format(
+        "the handler writes keys and values, but the store {} has none; use a handler that takes "
+        "an SqlTransaction",
+        store.name));
+  return {};
+}
+
+// Whatever the position does not tell, ids must; here is where they cannot.
+Status verify_identity(const SourceTraits& source, const PipelineOptions& options) {
+  const bool position_tells = source.ordered && source.replayable;
+  if (!options.id && !position_tells)
+    return refuse(fmt::format(
+        "the source {} does not deliver in order from a position, so only an id tells whether a "
+        "message was handled, and there is no id rule. This would break it: message M is "
+        "delivered; its effect is committed; the ack is lost; M is delivered again; nothing tells "
+        "it from a new message; its effect is committed twice. Set an id rule, for example "
+        "json:/order/id",
+        source.name));
+  if (options.id && options.id->kind == IdRule::Kind::coordinates && !position_tells)
+    return refuse(fmt::format(
+        "the id rule \"coordinates\" does not work with the source {}: its tags change. This would "
+        "break it: message M is delivered with tag 7; its effect is committed; the ack is lost; M "
+        "is delivered again with tag 12 and counts as new. Take the id from the message, for "
+        "example json:/order/id",
+        source.name));
+  if (options.order == Order::key && !options.id)
+    return refuse(
+        "order by key lets lanes finish a partition out of order, so the position cannot tell "
+        "what was handled, and there is no id rule. This would break it: offset 6 is committed; "
+        "offset 5, of another key, is not; crash; reading starts again at 5, and 6 takes effect "
+        "twice. Set an id rule, or order by partition");
+  return {};
+}
+
+Status verify_retention(const SourceTraits& source, const PipelineOptions& options) {
+  if (!options.id || options.retention_ms < 0) return {};
+  const bool endless = source.redelivery_ms_max < 0 && !source.replayable;
+  if (!endless && options.retention_ms >= source.redelivery_ms_max) return {};
+  const std::string path =
+      endless ? "at any time" : fmt::format("up to {} ms later", source.redelivery_ms_max);
+  return refuse(fmt::format(
+      "ids are remembered for {} ms, but the source {} can bring a message back {}. This would "
+      "break it: message M takes effect; its ack is lost; its id is forgotten after {} ms; M is "
+      "delivered again and nobody knows it. Set retention_ms to at least the longest redelivery "
+      "path, or to -1 to remember for ever",
+      options.retention_ms, source.name, path, options.retention_ms));
+}
+
+std::string_view survives(StoreTraits::Durability durability) {
+  switch (durability) {
+    case StoreTraits::Durability::none: return "until this process ends";
+    case StoreTraits::Durability::process: return "also if processes die";
+    case StoreTraits::Durability::power: return "also if processes die or the power fails";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
+                           const Handler& handler, const PipelineOptions& options) {
+  ONCE_TRY(verify_options(options));
+  ONCE_TRY(verify_handler(store, handler));
+  switch (options.semantics) {
+    case Semantics::at_most_once:
+      return fmt::format("at most once: a message that is under way in a crash is lost, {}",
+                         survives(store.durability));
+    case Semantics::at_least_once:
+      return fmt::format("at least once: a message that is under way in a crash is repeated, {}",
+                         survives(store.durability));
+    case Semantics::effectively_once: break;
+  }
+  ONCE_TRY(verify_identity(source, options));
+  ONCE_TRY(verify_retention(source, options));
+  if (!options.id)
+    return fmt::format(
+        "effectively once per delivery, {}: the position tells redeliveries; a message that is "
+        "sent twice counts twice",
+        survives(store.durability));
+  return fmt::format("effectively once per id ({}), {}", options.id->text(),
+                     survives(store.durability));
+}
+
+}  // namespace once

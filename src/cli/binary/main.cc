@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+int main(int argc, char** argv) { return once::cli::run(argc, argv); }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/message.h>
+#include <once/result.h>
+
+#include <string>
+#include <string_view>
+
+#include "cli/output.h"
+
+namespace once::cli {
+
+// A message as JSON, in both directions: what `once consume -o json` writes, `once produce --json`
+// takes. Text is text; a body that is not UTF-8 is base64 and `encoding` says so; an id, key or
+// header value that is not UTF-8 is in `id_base64`, `key_base64`, `value_base64` instead.
+Json json_of(const Delivery& delivery);
+
+// Reads one object with id, key, headers, body, encoding and timestamp_ms, all optional. A body
+// that is an object or an array is taken as its own text, byte for byte. The fields that only a
+// log can know (partition, offset, stamp) are skipped; any other is an error (tag "input").
+Result<Message> message_of(std::string_view line);
+
+std::string base64_of(std::string_view bytes);
+Result<std::string> bytes_of_base64(std::string_view text);
+
+bool is_utf8(std::string_view bytes);
+
+}  // namespace once::cli

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "cli/exit_code.h"
+
+namespace once::cli {
+namespace {
+
+constexpr std::int64_t redraw_ns = 80'000'000;
+
+bool wants_color() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Output::Output()
+    : color_(::isatty(STDOUT_FILENO) == 1 && wants_color()),
+      talk_color_(::isatty(STDERR_FILENO) == 1 && wants_color()),
+      talk_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Output::write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+Status Output::flush() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return fail(error_from_errno(errno != 0 ? errno : EIO, "write", "the standard output"));
+}
+
+void Output::talk(std::string_view sentence) {
+  if (quiet) return;
+  std::fwrite(sentence.data(), 1, sentence.size(), stderr);
+  std::fputc('\n', stderr);
+}
+
+void Output::complain(const Error& error) {
+  const std::string line =
+      fmt::format("{}once: error[{}]:{} {}\n", talk_color_ ? "\033[31m" : "", error.tag,
+                  talk_color_ ? "\033[0m" : "", printable(error.text));
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  if (!json()) return;
+  const Json object = {{"error",
+                        {{"tag", error.tag},
+                         {"remedy", name_of(error.remedy)},
+                         {"text", error.text},
+                         {"exit_code", exit_code_of(error)}}}};
+  const std::string machine = line_of(object);
+  std::fwrite(machine.data(), 1, machine.size(), stderr);
+}
+
+void Progress::show(std::string_view line, std::int64_t ticks_ns) {
+  if (!output_.talk_terminal() || output_.quiet) return;
+  if (drawn_ && ticks_ns - drawn_ns_ < redraw_ns) return;
+  drawn_ns_ = ticks_ns;
+  drawn_ = true;
+  std::string shown(line);
+  const std::size_t columns = terminal_columns() - 1;
+  while (width_of(shown) > columns) shown.pop_back();
+  std::fprintf(stderr, "\r\033[K%s", shown.c_str());
+  std::fflush(stderr);
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace once::cli

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <once/identity.h>
+#include <once/open.h>
+#include <once/producer.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/line_reader.h"
+#include "cli/message_json.h"
+
+namespace once::cli {
+namespace {
+
+struct ProduceFlags {
+  std::string url;
+  std::string file = "-";
+  bool json = false;
+  std::string key_from;
+  std::string id_from;
+  std::string producer;
+  bool replay = false;
+};
+
+// The message as a source would deliver it, for the id rule. It refers to the message.
+class DeliveryView {
+ public:
+  explicit DeliveryView(const Message& message) {
+    for (const Header& header : message.headers) headers_.push_back({header.name, header.value});
+    delivery_.id = message.id;
+    delivery_.key = message.key;
+    delivery_.body = message.body;
+    delivery_.headers = headers_;
+    delivery_.timestamp_ms = message.timestamp_ms;
+  }
+  DeliveryView(const DeliveryView&) = delete;
+  DeliveryView& operator=(const DeliveryView&) = delete;
+  const Delivery& delivery() const { return delivery_; }
+
+ private:
+  std::vector<HeaderView> headers_;
+  Delivery delivery_;
+};
+
+// How a line becomes a message.
+class Maker {
+ public:
+  static Result<Maker> make(const ProduceFlags& flags) {
+    Maker maker;
+    maker.json_ = flags.json;
+    if (!flags.id_from.empty()) {
+      auto rule = IdRule::parse(flags.id_from);
+      if (!rule) return fail_usage("--id-from: " + rule.error().text);
+      if (rule->kind == IdRule::Kind::coordinates)
+        return fail_usage(
+            "--id-from coordinates: a message has no partition and offset before it is sent");
+      maker.rule_ = std::move(*rule);
+    }
+    if (!flags.key_from.empty()) {
+      if (flags.key_from[0] != '/')
+        return fail_usage(fmt::format("--key-from \"{}\" is not a JSON pointer; write /{}",
+                                      flags.key_from, flags.key_from));
+      maker.key_from_ = flags.key_from;
+    }
+    return maker;
+  }
+
+  Result<Message> message_from(std::string_view line) const {
+    Message message;
+    if (json_)
+      message = ONCE_TRY(message_of(line));
+    else
+      message.body = line;
+    if (!key_from_.empty()) message.key = ONCE_TRY(key_of(message.body));
+    if (rule_) message.id = ONCE_TRY(rule_->id_of(DeliveryView(message).delivery()));
+    return message;
+  }
+
+ private:
+  Result<std::string> key_of(const std::string& body) const {
+    const Json json = Json::parse(body, nullptr, false);
+    if (json.is_discarded()) return fail_input("--key-from needs a JSON body, this is not JSON");
+    Json::json_pointer pointer;
+    try {
+      pointer = Json::json_pointer(key_from_);
+    } catch (const Json::exception&) {
+      return fail_usage(fmt::format("--key-from \"{}\" is not a JSON pointer", key_from_));
+    }
+    if (!json.contains(pointer))
+      return fail_input(fmt::format("the body has nothing at {} for the key", key_from_));
+    const Json& value = json[pointer];
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_structured() || value.is_null())
+      return fail_input(fmt::format("the body has no text or number at {} for the key", key_from_));
+    return value.dump();
+  }
+
+  bool json_ = false;
+  std::string key_from_;
+  std::optional<IdRule> rule_;
+};
+
+class Production {
+ public:
+  Production(Producer& producer, const Maker& maker) : producer_(producer), maker_(maker) {}
+
+  Status run(LineReader& reader) {
+    while (true) {
+      const auto lines = reader.next(batch_count_max);
+      if (!lines) return fail(after_what_was_sent(lines.error(), line_ + 1));
+      if (lines->empty()) return {};
+      ONCE_TRY(send(*lines));
+    }
+  }
+
+  const SendReport& report() const { return report_; }
+
+ private:
+  static constexpr std::size_t batch_count_max = 1000;
+
+  Error after_what_was_sent(Error error, std::int64_t line) const {
+    error.text =
+        fmt::format("line {}: {}; {} before it {} sent", line, error.text,
+                    report_.sent == 1 ? "1 message" : fmt::format("{} messages", report_.sent),
+                    report_.sent == 1 ? "was" : "were");
+    return error;
+  }
+
+  // A bad line stops us, but the good ones before it are sent first: what is told is then exact.
+  Status send(const std::vector<std::string_view>& lines) {
+    std::vector<Message> messages;
+    std::optional<Error> bad;
+    const std::int64_t first = line_ + 1;
+    for (const std::string_view line : lines) {
+      ++line_;
+      auto message = maker_.message_from(line);
+      if (!message) {
+        bad = message.error();
+        break;
+      }
+      messages.push_back(std::move(*message));
+    }
+    if (!messages.empty()) {
+      const auto report = producer_.send(messages);
+      if (!report) return fail(after_what_was_sent(report.error(), first));
+      report_.sent += report->sent;
+      report_.duplicates += report->duplicates;
+    }
+    if (bad) return fail(after_what_was_sent(*bad, line_));
+    return {};
+  }
+
+  Producer& producer_;
+  const Maker& maker_;
+  SendReport report_;
+  std::int64_t line_ = 0;
+};
+
+Result<int> produce(const ProduceFlags& flags, Output& output) {
+  if (flags.replay && flags.producer.empty())
+    return fail_usage(
+        "--replay needs --producer NAME: only the messages of a named producer are recognised");
+  const Maker maker = ONCE_TRY(Maker::make(flags));
+  LineReader reader = ONCE_TRY(LineReader::open(flags.file));
+  auto sink = ONCE_TRY(open_sink(flags.url));
+  ProducerOptions options;
+  options.name = flags.producer;
+  options.replay = flags.replay;
+  auto producer = ONCE_TRY(Producer::open(*sink, options));
+  Production production(*producer, maker);
+  ONCE_TRY(production.run(reader));
+  const SendReport& report = production.report();
+  if (output.json()) {
+    output.write_json(Json{{"sent", report.sent}, {"duplicates", report.duplicates}});
+  } else {
+    Table table({"sent", "duplicates"});
+    table.row({fmt::format("{}", report.sent), fmt::format("{}", report.duplicates)});
+    output.write_table(table);
+  }
+  return exit_ok;
+}
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  echo hello | once produce file:data/orders\n"
+    "  once produce file:data/orders --file orders.jsonl --json\n"
+    "      lines like {\"id\":\"order-1\",\"key\":\"ann\",\"body\":{\"amount\":5}}\n"
+    "  once produce file:data/orders --file bodies.jsonl --id-from json:/order --key-from "
+    "/customer\n"
+    "  once produce file:data/orders --file orders.txt --producer nightly --replay\n"
+    "      run it again after a crash: what arrived before is recognised\n"
+    "Id rules: carried, key, header:NAME, json:/a,/b, cloudevents, digest:/a,/b";
+
+}  // namespace
+
+void add_produce(CLI::App& app, Context& context) {
+  const auto flags = std::make_shared<ProduceFlags>();
+  CLI::App& command = *app.add_subcommand("produce", "Send lines or JSON messages to a topic");
+  command.add_option("url", flags->url, "The topic: file:DIR/TOPIC")
+      ->required()
+      ->option_text("URL");
+  command.add_option("--file", flags->file, "Read this file instead of the standard input")
+      ->option_text("PATH");
+  command.add_flag("--json", flags->json,
+                   "Each line is an object with id, key, headers, body, encoding, timestamp_ms "
+                   "instead of a body");
+  command
+      .add_option("--key-from", flags->key_from, "Take the key from this place in the JSON body")
+      ->option_text("/POINTER");
+  command.add_option("--id-from", flags->id_from, "Make the id by this rule")->option_text("RULE");
+  command
+      .add_option("--producer", flags->producer,
+                  "The name of the producer, the same in every run; without it, a random one")
+      ->option_text("NAME");
+  command.add_flag("--replay", flags->replay,
+                   "This is the whole input of that producer again, from its first line on");
+  add_output(command, context);
+  command.footer(examples);
+  command.callback([&context, flags] {
+    context.action = [&context, flags] { return produce(*flags, context.output); };
+  });
+}
+
+}  // namespace once::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace once::cli {
+
+// Rows of text in aligned columns: numbers to the right, the rest to the left, no borders, so that
+// `cut`, `awk` and people can read it.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  // Missing cells at the end are empty.
+  void row(std::vector<std::string> cells);
+
+  std::string text(bool color) const;
+
+ private:
+  std::vector<std::string> names_;  // all empty: no line for them
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// 1234567 as "1,234,567".
+std::string grouped(std::int64_t number);
+
+// How many columns a terminal needs for UTF-8 text, if every character takes one.
+std::size_t width_of(std::string_view text);
+
+// Text that can be printed on one line of a terminal: control characters are shown as \xNN.
+std::string printable(std::string_view text);
+
+}  // namespace once::cli

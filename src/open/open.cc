@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <once/log.h>
+#include <once/open.h>
+
+#include <array>
+
+#include "open/url.h"
+
+namespace once {
+namespace {
+
+constexpr std::array<std::string_view, 1> stream_schemes{"file"};
+constexpr std::array<std::string_view, 2> store_schemes{"sqlite", "memory"};
+constexpr std::array<std::string_view, 1> source_parameters{"end"};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> open_source(std::string_view text) {
+  const Url url = ONCE_TRY(parse_url(text));
+  ONCE_TRY(require_scheme(url, stream_schemes, "source"));
+  ONCE_TRY(require_parameters(url, source_parameters));
+  const LogAddress address = ONCE_TRY(log_address_of(url));
+  LogSourceOptions options;
+  if (const std::string* end = url.parameter("end")) {
+    if (*end != "stop" && *end != "wait")
+      return fail(Remedy::stop, "url",
+                  fmt::format("\"{}\": end is \"{}\", but must be stop or wait", text, *end));
+    options.stop_at_end = *end == "stop";
+  }
+  return open_log_source(address.directory, address.topic, options);
+}
+
+Result<std::unique_ptr<Sink>> open_sink(std::string_view text) {
+  const Url url = ONCE_TRY(parse_url(text));
+  ONCE_TRY(require_scheme(url, stream_schemes, "sink"));
+  ONCE_TRY(require_parameters(url, {}));
+  const LogAddress address = ONCE_TRY(log_address_of(url));
+  return open_log_sink(address.directory, address.topic);
+}
+
+Result<std::unique_ptr<Store>> open_store(std::string_view text) {
+  const Url url = ONCE_TRY(parse_url(text));
+  ONCE_TRY(require_scheme(url, store_schemes, "store"));
+  ONCE_TRY(require_parameters(url, {}));
+  if (url.scheme == "memory") {
+    if (!url.path.empty())
+      return fail(
+          Remedy::stop, "url",
+          fmt::format("\"{}\" has a path, but memory is not kept anywhere; write memory: or "
+                      "sqlite:{}",
+                      text, url.path));
+    return open_memory_store();
+  }
+  if (url.path.empty() || url.path.ends_with('/'))
+    return fail(Remedy::stop, "url",
+                fmt::format("\"{}\" names no database file; write sqlite:PATH", text));
+  return open_sqlite_store(url.path);
+}
+
+}  // namespace once

@@ -83,7 +83,10 @@ Status MemoryTransaction::settle(const Delivery& delivery, const Outcome& outcom
   const std::lock_guard lock(store_.mutex_);
   ONCE_TRY(check_alive());
   const auto row = fresh_.find(delivery.id);
-  if (row != fresh_.end()) {
+  // A later copy in the same batch, parked for its other content, must not touch the first one's.
+  const bool ours = row != fresh_.end() && row->second.offset == delivery.offset &&
+                    row->second.partition == delivery.partition;
+  if (ours) {
     if (outcome.kind == Outcome::Kind::no_effect) {
       freed_.emplace_back(row->first, row->second.born_ms);
       fresh_.erase(row);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/result.h>
+
+#include <string>
+#include <string_view>
+
+namespace once {
+
+// Whether this is a JSON pointer (RFC 6901) below the root.
+bool is_json_pointer(std::string_view pointer);
+
+// Reads fields of one JSON document, and only looks at what it needs for that. Uses the parser of
+// its thread: the latest one parsed is the only one that may be used. Errors have the remedy
+// `park` and the tag "no_id", and say what is wrong with which pointer.
+class JsonFields {
+ public:
+  [[nodiscard]] static Result<JsonFields> parse(std::string_view body);
+
+  // A string, number or boolean as text: 100, 100.0 and "100" are the same. Empty strings, null,
+  // lists and objects identify nothing and are errors.
+  [[nodiscard]] Result<std::string> scalar(std::string_view pointer) const;
+
+  // Any value in one canonical spelling: members sorted, no blanks, numbers as by `scalar`.
+  [[nodiscard]] Result<std::string> canonical(std::string_view pointer) const;
+
+ private:
+  JsonFields() = default;
+};
+
+}  // namespace once

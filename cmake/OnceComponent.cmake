@@ -15,9 +15,10 @@ function(once_compile_options target)
 endfunction()
 
 # once_component(log DEPENDS base model LINK OpenSSL::Crypto)
-# The library once_<name> from all sources of this folder; its *_test.cc become <name>_test.
+# The library once_<name> from all sources of this folder; its *_test.cc become <name>_test, which
+# may link more (TEST_LINK once_memory).
 function(once_component name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS;LINK;TEST_LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
@@ -39,7 +40,7 @@ function(once_component name)
   once_compile_options(once_${name})
 
   if(ONCE_TESTS AND tests)
-    once_test(${name}_test LABEL unit SOURCES ${tests} LINK once_${name})
+    once_test(${name}_test LABEL unit SOURCES ${tests} LINK once_${name} ${arg_TEST_LINK})
   endif()
 endfunction()
 

@@ -24,9 +24,9 @@ class StampingProducer final : public Producer {
     for (const Message& message : messages) {
       Partition& partition =
           partitions_[partition_of(message, static_cast<std::uint32_t>(partitions_.size()))];
-      if (partition.unsent.empty() ||
+      if (partition.unsent.empty() || partition.unsent.back().sealed ||
           partition.unsent.back().messages.size() >= options_.batch_count_max)
-        partition.unsent.push_back({.stamp = partition.next, .messages = {}});
+        partition.unsent.push_back({.stamp = partition.next, .messages = {}, .sealed = false});
       Batched& batch = partition.unsent.back();
       batch.messages.push_back(message);
       if (batch.messages.back().timestamp_ms == 0) batch.messages.back().timestamp_ms = now_ms;
@@ -42,6 +42,7 @@ class StampingProducer final : public Producer {
   struct Batched {
     Stamp stamp;
     std::vector<Message> messages;
+    bool sealed = false;  // it was sent, perhaps in vain: nothing is added to it any more
   };
   struct Partition {
     Stamp next;
@@ -51,7 +52,8 @@ class StampingProducer final : public Producer {
   Status flush(std::uint32_t index, SendReport& report) {
     Partition& partition = partitions_[index];
     while (!partition.unsent.empty()) {
-      const Batched& batch = partition.unsent.front();
+      Batched& batch = partition.unsent.front();
+      batch.sealed = true;
       const Receipt receipt = ONCE_TRY(append(index, batch));
       report.sent += batch.messages.size();
       report.duplicates += receipt.duplicates;

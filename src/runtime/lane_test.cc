@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/lane.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "testing/effects.h"
+#include "testing/script_source.h"
+#include "testing/sim_clock.h"
+
+namespace once {
+namespace {
+
+using testing::effects_of;
+using testing::numbered;
+using testing::ScriptSource;
+using testing::SimClock;
+using testing::write_effect;
+using CommitFault = MemoryStore::CommitFault;
+
+Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
+  ONCE_TRY(write_effect(delivery, transaction));
+  return applied();
+}
+
+class LaneTest : public ::testing::Test {
+ protected:
+  LaneTest() {
+    options_.scope = "shop";
+    options_.id = IdRule{};
+  }
+
+  void fill(std::size_t count, const std::string& partition = "p0",
+            const std::string& prefix = "m") {
+    for (std::size_t i = 0; i < count; ++i)
+      source_.add(partition, {.id = prefix + std::to_string(i),
+                              .key = "k",
+                              .body = "body of " + prefix + std::to_string(i),
+                              .headers = {},
+                              .timestamp_ms = 1000 + static_cast<std::int64_t>(i)});
+  }
+
+  Lane make() {
+    return Lane({.store = store_,
+                 .clock = clock_,
+                 .handler = handler_,
+                 .options = options_,
+                 .counters = counters_});
+  }
+  void own(Lane& lane, const std::string& partition = "p0") {
+    lane.own(partition, store_.take(options_.scope, partition).value());
+  }
+
+  // Until the queue is empty, letting time pass when the lane asks for it.
+  std::vector<Batch> drain(Lane& lane) {
+    std::vector<Batch> finished;
+    for (int steps = 0; !lane.idle(); ++steps) {
+      EXPECT_LT(steps, 10'000) << "the lane does not come to an end";
+      if (steps >= 10'000) break;
+      auto step = lane.step();
+      EXPECT_TRUE(step) << step.error().text;
+      if (!step) break;
+      for (Batch& batch : step->finished) finished.push_back(std::move(batch));
+      if (step->wait_ms > 0) clock_.step(step->wait_ms);
+    }
+    return finished;
+  }
+
+  Position position(const std::string& partition = "p0") {
+    return store_.position(options_.scope, partition).value();
+  }
+  std::vector<ParkedRecord> parked_records() {
+    return store_.records()->parked(options_.scope, 0, 1000).value();
+  }
+
+  SimClock clock_;
+  MemoryStore store_{clock_};
+  ScriptSource source_;
+  PipelineOptions options_;
+  Counters counters_;
+  Handler handler_ = each(apply_effect);
+};
+
+TEST_F(LaneTest, gives_each_message_one_effect_in_order) {
+  fill(2500);
+  Lane lane = make();
+  own(lane);
+  for (std::size_t from = 0; from < 2500; from += 500) lane.push(source_.batch("p0", from, 500));
+  EXPECT_EQ(drain(lane).size(), 5u);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(2500));
+  EXPECT_EQ(position().offset, 2500);
+  EXPECT_EQ(counters_.applied, 2500u);
+}
+
+TEST_F(LaneTest, redelivered_batches_are_told_by_the_position) {
+  fill(100);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  lane.push(source_.batch("p0"));
+  lane.push(source_.batch("p0", 40));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(100));
+  EXPECT_EQ(counters_.skipped, 160u);
+}
+
+TEST_F(LaneTest, resent_messages_are_told_by_the_ledger_also_inside_one_batch) {
+  fill(50);
+  fill(50);  // the same ids again at new offsets
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(50));
+  EXPECT_EQ(counters_.duplicates, 50u);
+  EXPECT_EQ(position().offset, 100);
+}
+
+TEST_F(LaneTest, without_ids_the_position_alone_counts_each_delivery_once) {
+  options_.id.reset();
+  fill(30);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0").size(), 30u);
+  EXPECT_TRUE(store_.snapshot().scopes.at("shop").ledger.empty());
+}
+
+TEST_F(LaneTest, several_partitions_share_a_transaction) {
+  fill(10, "p0", "a");
+  fill(10, "p1", "b");
+  Lane lane = make();
+  own(lane, "p0");
+  own(lane, "p1");
+  lane.push(source_.batch("p0"));
+  lane.push(source_.batch("p1"));
+  drain(lane);
+  EXPECT_EQ(counters_.transactions, 1u);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10, "a"));
+  EXPECT_EQ(effects_of(store_, "p1"), numbered(10, "b"));
+}
+
+TEST_F(LaneTest, a_message_that_throws_is_parked_after_its_attempts_and_harms_no_other) {
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        ONCE_TRY(write_effect(delivery, transaction));
+        if (delivery.id == "m7") throw std::runtime_error("no such account");
+        return applied();
+      });
+  options_.retry.attempts_max = 3;
+  fill(20);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  auto expected = numbered(20);
+  expected.erase(expected.begin() + 7);
+  EXPECT_EQ(effects_of(store_, "p0"), expected);
+  const auto parked = parked_records();
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].message.id, "m7");
+  EXPECT_EQ(parked[0].message.body, "body of m7");
+  EXPECT_NE(parked[0].reason.find("gave up after 3 attempts"), std::string::npos);
+  EXPECT_NE(parked[0].reason.find("no such account"), std::string::npos);
+  EXPECT_EQ(counters_.retried, 2u);
+  EXPECT_EQ(store_.records()->find("shop", "m7").value()->outcome.kind, Outcome::Kind::parked);
+}
+
+TEST_F(LaneTest, the_messages_before_a_retried_one_do_not_wait_and_those_behind_it_do) {
+  int failures = 2;
+  handler_ =
+      each([&](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.id == "m5" && failures-- > 0) return retry("stock is being counted", 1000);
+        return apply_effect(delivery, transaction);
+      });
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  ASSERT_TRUE(lane.step());  // spoiled by m5
+  ASSERT_TRUE(lane.step());  // m0 .. m4
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(5));
+  const auto waiting = lane.step();
+  EXPECT_GT(waiting->wait_ms, 900);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(5));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_EQ(counters_.retried, 2u);
+}
+
+TEST_F(LaneTest, a_blocked_partition_does_not_hold_back_another) {
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.id == "a0") return retry("later", 60'000);
+        return apply_effect(delivery, transaction);
+      });
+  fill(5, "p0", "a");
+  fill(5, "p1", "b");
+  Lane lane = make();
+  own(lane, "p0");
+  own(lane, "p1");
+  lane.push(source_.batch("p0"));
+  lane.push(source_.batch("p1"));
+  ASSERT_TRUE(lane.step());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(lane.step());
+  EXPECT_EQ(effects_of(store_, "p0"), std::vector<std::string>{});
+  EXPECT_EQ(effects_of(store_, "p1"), numbered(5, "b"));
+}
+
+TEST_F(LaneTest, outcomes_are_remembered_and_answer_duplicates) {
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.id == "m0") return applied("receipt 17");
+        if (delivery.id == "m1") return rejected("out of stock");
+        if (delivery.id == "m2") return no_effect();
+        if (delivery.id == "m3") return parked("needs a person");
+        return apply_effect(delivery, transaction);
+      });
+  fill(5);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  Records& records = *store_.records();
+  EXPECT_EQ(records.find("shop", "m0").value()->outcome, applied("receipt 17"));
+  EXPECT_EQ(records.find("shop", "m1").value()->outcome, rejected("out of stock"));
+  EXPECT_FALSE(records.find("shop", "m2").value().has_value());
+  EXPECT_EQ(records.find("shop", "m3").value()->outcome, parked("needs a person"));
+  EXPECT_EQ(records.find("shop", "m4").value()->outcome, applied());
+  EXPECT_EQ(counters_.rejected, 1u);
+  EXPECT_EQ(counters_.no_effect, 1u);
+  EXPECT_EQ(counters_.parked, 1u);
+}
+
+// H7: a handler that says "nothing happened" leaves the id free for the corrected message.
+TEST_F(LaneTest, H07_a_message_without_effect_can_come_again) {
+  bool in_stock = false;
+  handler_ =
+      each([&](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (!in_stock) return no_effect();
+        return apply_effect(delivery, transaction);
+      });
+  fill(1);
+  fill(1);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0", 0, 1));
+  drain(lane);
+  EXPECT_TRUE(effects_of(store_, "p0").empty());
+  in_stock = true;
+  lane.push(source_.batch("p0", 1, 1));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(1));
+}
+
+// H13: the same id with other content is neither applied nor taken for a duplicate.
+TEST_F(LaneTest, H13_an_id_used_for_other_content_is_parked_and_the_first_stays) {
+  source_.add("p0",
+              {.id = "order-1", .key = "", .body = "pay 100", .headers = {}, .timestamp_ms = 1});
+  source_.add("p0",
+              {.id = "order-1", .key = "", .body = "pay 900", .headers = {}, .timestamp_ms = 2});
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0", 0, 1));
+  lane.push(source_.batch("p0", 1, 1));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), std::vector<std::string>{"order-1"});
+  EXPECT_EQ(counters_.mismatched, 1u);
+  ASSERT_EQ(parked_records().size(), 1u);
+  EXPECT_EQ(parked_records()[0].message.body, "pay 900");
+  EXPECT_EQ(store_.records()->find("shop", "order-1").value()->outcome, applied());
+}
+
+// H14: a message without an id is not handled under some common id: it is parked with the rule.
+TEST_F(LaneTest, H14_a_message_without_id_is_parked_and_names_the_rule) {
+  source_.add("p0", {.id = "", .key = "", .body = "x", .headers = {}, .timestamp_ms = 1});
+  fill(1);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  ASSERT_EQ(parked_records().size(), 1u);
+  EXPECT_NE(parked_records()[0].reason.find("carried"), std::string::npos)
+      << parked_records()[0].reason;
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(1));
+}
+
+// H8: what is below the horizon is too old, never new.
+TEST_F(LaneTest, H08_a_forgotten_id_is_too_old_and_has_no_second_effect) {
+  fill(3);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  ASSERT_EQ(store_.forget("shop", 5000, 100).value().rows, 3u);
+  fill(1);  // m0 again, born long ago
+  lane.push(source_.batch("p0", 3));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(3));
+  EXPECT_EQ(counters_.too_old, 1u);
+  EXPECT_EQ(parked_records().size(), 1u);
+}
+
+TEST_F(LaneTest, an_unknown_commit_that_happened_is_not_repeated) {
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  bool first = true;
+  store_.set_commit_fault(
+      [&] { return std::exchange(first, false) ? CommitFault::lost_after : CommitFault::none; });
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_EQ(counters_.rechecked, 1u);
+  EXPECT_EQ(counters_.applied, 10u);
+}
+
+TEST_F(LaneTest, an_unknown_commit_that_did_not_happen_is_done_again) {
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  bool first = true;
+  store_.set_commit_fault(
+      [&] { return std::exchange(first, false) ? CommitFault::lost_before : CommitFault::none; });
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_EQ(counters_.rechecked, 1u);
+}
+
+TEST_F(LaneTest, an_unknown_commit_of_lanes_without_positions_is_told_by_the_ledger) {
+  fill(10);
+  Lane lane({.store = store_,
+             .clock = clock_,
+             .handler = handler_,
+             .options = options_,
+             .counters = counters_,
+             .positions = false});
+  bool first = true;
+  store_.set_commit_fault(
+      [&] { return std::exchange(first, false) ? CommitFault::lost_after : CommitFault::none; });
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_EQ(counters_.duplicates, 10u);
+}
+
+TEST_F(LaneTest, a_store_that_is_away_is_waited_for_and_no_message_is_parked) {
+  fill(10);
+  options_.retry.attempts_max = 2;
+  Lane lane = make();
+  own(lane);
+  int refusals = 50;
+  store_.set_commit_fault(
+      [&] { return refusals-- > 0 ? CommitFault::refused : CommitFault::none; });
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_TRUE(parked_records().empty());
+}
+
+// H20: a consumer that lost its partition while it slept can neither write nor rewind.
+TEST_F(LaneTest, H20_a_zombie_is_fenced) {
+  fill(20);
+  Lane zombie = make();
+  own(zombie);
+  zombie.push(source_.batch("p0", 0, 10));
+  Lane owner = make();
+  own(owner);
+  owner.push(source_.batch("p0", 0, 20));
+  drain(owner);
+  const auto step = zombie.step();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().tag, "fenced");
+  EXPECT_EQ(step.error().remedy, Remedy::stop);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(20));
+  EXPECT_EQ(position().offset, 20);
+}
+
+TEST_F(LaneTest, a_zombie_whose_commit_is_in_doubt_stops) {
+  fill(10);
+  Lane zombie = make();
+  own(zombie);
+  store_.set_commit_fault([] { return CommitFault::lost_before; });
+  zombie.push(source_.batch("p0"));
+  ASSERT_TRUE(zombie.step());
+  store_.set_commit_fault({});
+  Lane owner = make();
+  own(owner);
+  const auto step = zombie.step();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().tag, "fenced");
+  owner.push(source_.batch("p0"));
+  drain(owner);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+}
+
+// H25: one duplicate or one bad message in a batch decides about itself and no other.
+TEST_F(LaneTest, H25_a_mixed_batch_has_a_verdict_per_message) {
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.id == "m3") return fail(Remedy::park, "bad", "negative amount");
+        return apply_effect(delivery, transaction);
+      });
+  fill(3);
+  fill(6);  // m0 m1 m2 are duplicates, m3 is bad, m4 m5 are new
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), (std::vector<std::string>{"m0", "m1", "m2", "m4", "m5"}));
+  ASSERT_EQ(parked_records().size(), 1u);
+  EXPECT_EQ(parked_records()[0].reason, "negative amount");
+}
+
+TEST_F(LaneTest, batches_shrink_while_messages_fail_and_grow_again) {
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.offset < 500 && delivery.offset % 10 == 9) return parked("bad");
+        return apply_effect(delivery, transaction);
+      });
+  fill(3000);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0", 0, 1000));
+  lane.push(source_.batch("p0", 1000, 1000));
+  lane.push(source_.batch("p0", 2000, 1000));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0").size(), 2950u);
+  EXPECT_EQ(parked_records().size(), 50u);
+  EXPECT_LT(counters_.rolled_back, 60u);  // once per bad message, not once per message
+  EXPECT_EQ(counters_.batch_count, 1000u);
+}
+
+TEST_F(LaneTest, a_batch_handler_gets_all_new_messages_and_decides_about_each) {
+  std::vector<std::size_t> sizes;
+  handler_ = batch([&](std::span<Work> work, KeyValueTransaction& transaction) -> Status {
+    sizes.push_back(work.size());
+    for (Work& one : work) {
+      if (one.delivery->id == "m1")
+        one.outcome = rejected("closed");
+      else
+        ONCE_TRY(write_effect(*one.delivery, transaction));
+    }
+    return {};
+  });
+  fill(10);
+  fill(5);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(sizes, std::vector<std::size_t>{10});
+  auto expected = numbered(10);
+  expected.erase(expected.begin() + 1);
+  EXPECT_EQ(effects_of(store_, "p0"), expected);
+  EXPECT_EQ(store_.records()->find("shop", "m1").value()->outcome, rejected("closed"));
+}
+
+TEST_F(LaneTest, a_batch_handler_that_fails_for_one_message_is_narrowed_down_to_it) {
+  options_.retry.attempts_max = 1;
+  handler_ = batch([&](std::span<Work> work, KeyValueTransaction& transaction) -> Status {
+    for (const Work& one : work) {
+      if (one.delivery->id == "m33") throw std::runtime_error("cannot be");
+      ONCE_TRY(write_effect(*one.delivery, transaction));
+    }
+    return {};
+  });
+  fill(64);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  auto expected = numbered(64);
+  expected.erase(expected.begin() + 33);
+  EXPECT_EQ(effects_of(store_, "p0"), expected);
+  EXPECT_EQ(parked_records().size(), 1u);
+}
+
+TEST_F(LaneTest, a_handler_that_says_stop_ends_the_lane_and_nothing_is_written) {
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.id == "m5") return fail(Remedy::stop, "licence", "expired");
+        return apply_effect(delivery, transaction);
+      });
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  const auto step = lane.step();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().tag, "licence");
+  EXPECT_TRUE(effects_of(store_, "p0").empty());
+  EXPECT_EQ(position().offset, -1);
+}
+
+TEST_F(LaneTest, a_disowned_partition_is_dropped_and_the_others_go_on) {
+  fill(10, "p0", "a");
+  fill(10, "p1", "b");
+  Lane lane = make();
+  own(lane, "p0");
+  own(lane, "p1");
+  lane.push(source_.batch("p0"));
+  lane.push(source_.batch("p1"));
+  lane.disown("p0");
+  EXPECT_EQ(drain(lane).size(), 1u);
+  EXPECT_TRUE(effects_of(store_, "p0").empty());
+  EXPECT_EQ(effects_of(store_, "p1"), numbered(10, "b"));
+}
+
+TEST_F(LaneTest, what_was_not_settled_is_given_back) {
+  fill(10);
+  options_.batch_count_max = 4;
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  ASSERT_TRUE(lane.step());
+  const auto back = lane.give_back();
+  ASSERT_EQ(back.size(), 1u);
+  ASSERT_EQ(back[0].deliveries.size(), 6u);
+  EXPECT_EQ(back[0].deliveries[0].offset, 4);
+  EXPECT_TRUE(lane.idle());
+}
+
+// The weaker semantics: what a crash between their two transactions costs, and nothing else does.
+struct Weaker : LaneTest, ::testing::WithParamInterface<Semantics> {};
+
+TEST_P(Weaker, without_crashes_each_message_has_one_effect) {
+  options_.semantics = GetParam();
+  options_.id.reset();
+  fill(100);
+  Lane lane = make();
+  own(lane);
+  for (std::size_t from = 0; from < 100; from += 10) lane.push(source_.batch("p0", from, 10));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0").size(), 100u);
+  EXPECT_EQ(position().offset, 100);
+}
+
+TEST_P(Weaker, a_bad_message_is_parked_and_a_lost_answer_of_the_store_is_survived) {
+  options_.semantics = GetParam();
+  options_.retry.attempts_max = 2;
+  handler_ =
+      each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        if (delivery.id == "m4") throw std::runtime_error("bad");
+        return apply_effect(delivery, transaction);
+      });
+  fill(10);
+  int commits = 0;
+  store_.set_commit_fault([&] {
+    ++commits;
+    return commits == 2 ? CommitFault::refused : CommitFault::none;
+  });
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  auto expected = numbered(10);
+  expected.erase(expected.begin() + 4);
+  EXPECT_EQ(effects_of(store_, "p0"), expected);
+  EXPECT_EQ(parked_records().size(), 1u);
+  EXPECT_EQ(position().offset, 10);
+}
+
+TEST_P(Weaker, an_unknown_commit_errs_on_the_promised_side) {
+  options_.semantics = GetParam();
+  options_.id.reset();
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  int commits = 0;
+  const bool most = GetParam() == Semantics::at_most_once;
+  store_.set_commit_fault([&] {  // the transaction with the work
+    ++commits;
+    if (commits != (most ? 2 : 1)) return CommitFault::none;
+    return most ? CommitFault::lost_before : CommitFault::lost_after;
+  });
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0").size(), most ? 0u : 20u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lane, Weaker,
+                         ::testing::Values(Semantics::at_most_once, Semantics::at_least_once),
+                         [](const auto& tested) {
+                           return tested.param == Semantics::at_most_once ? "at_most_once"
+                                                                          : "at_least_once";
+                         });
+
+}  // namespace
+}  // namespace once

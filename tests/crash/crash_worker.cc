@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// One short run of everything that is durable: producer, log, pipeline, SQLite, outbox, relay,
+// second log, second pipeline. It may be killed anywhere and started again on the same directory;
+// in the end the books must balance (books.py looks).
+//
+//   crash_worker DIRECTORY effectively_once|at_least_once|at_most_once
+#include <fmt/format.h>
+#include <once/once.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/failpoint.h"
+
+namespace once {
+namespace {
+
+constexpr int order_count = 12;
+constexpr int poison_order = 7;  // its handler always asks to park it
+constexpr std::int64_t first_birth_ms = 1'700'000'000'000;
+
+std::int64_t birth_ms(int order) { return first_birth_ms + order * 1000; }
+
+class Worker {
+ public:
+  Worker(std::string directory, Semantics semantics)
+      : directory_(std::move(directory)), semantics_(semantics) {}
+
+  Status run() {
+    TopicOptions options;
+    options.segment_bytes_max = 1024;  // some rolls
+    ONCE_TRY(create_topic(directory_, "orders", options));
+    ONCE_TRY(create_topic(directory_, "points", options));
+    store_ = ONCE_TRY(open_sqlite_store(directory_ + "/shop.db"));
+    ONCE_TRY(make_tables());
+
+    ONCE_TRY(send_orders("shop"));
+    ONCE_TRY(consume("orders", "shop/orders", order_handler()));
+    if (semantics_ == Semantics::effectively_once) {
+      // Half of the ids are forgotten, then all orders are sent once more, by somebody else.
+      ONCE_TRY(store_->forget("shop/orders", birth_ms(order_count / 2), 1000));
+      ONCE_TRY(send_orders("shop again"));
+      ONCE_TRY(consume("orders", "shop/orders", order_handler()));
+    }
+    ONCE_TRY(relay_points());
+    return consume("points", "shop/points", point_handler());
+  }
+
+ private:
+  // Without a unique key on purpose: what is done twice is seen twice.
+  Status make_tables() {
+    auto transaction = ONCE_TRY(store_->begin("setup"));
+    SqlTransaction& sql = *transaction->sql();
+    for (const char* table : {"order_effects", "point_effects"})
+      ONCE_TRY(sql.execute(
+          fmt::format("CREATE TABLE IF NOT EXISTS {} (n INTEGER PRIMARY KEY, id TEXT)", table)));
+    return transaction->commit();
+  }
+
+  Status send_orders(const std::string& name) {
+    auto sink = ONCE_TRY(open_log_sink(directory_, "orders"));
+    ProducerOptions options;
+    options.name = name;
+    options.replay = true;
+    auto producer = ONCE_TRY(Producer::open(*sink, options));
+    for (int order = 0; order < order_count; order += 4) {
+      std::vector<Message> messages;
+      for (int i = order; i < order + 4; ++i) {
+        Message message;
+        message.id = fmt::format("order-{}", i);
+        message.body = fmt::format("{{\"order\":{},\"note\":\"{}\"}}", i, std::string(60, 'x'));
+        message.timestamp_ms = birth_ms(i);
+        messages.push_back(std::move(message));
+      }
+      ONCE_TRY(producer->send(messages));
+    }
+    return {};
+  }
+
+  Handler order_handler() {
+    return each([](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
+      ONCE_TRY(
+          sql.execute("INSERT INTO order_effects (id) VALUES (?)", {Value(delivery.id)}, rows(1)));
+      if (delivery.id == fmt::format("order-{}", poison_order)) return parked("poison");
+      Message points;
+      points.id = fmt::format("points-{}", delivery.id);
+      points.body = delivery.body;
+      points.timestamp_ms = delivery.timestamp_ms;
+      ONCE_TRY(sql.enqueue("points", points));
+      return applied();
+    });
+  }
+
+  Handler point_handler() {
+    return each([](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
+      ONCE_TRY(
+          sql.execute("INSERT INTO point_effects (id) VALUES (?)", {Value(delivery.id)}, rows(1)));
+      return applied();
+    });
+  }
+
+  Status consume(const std::string& topic, const std::string& scope, Handler handler) {
+    LogSourceOptions bounded;
+    bounded.stop_at_end = true;
+    auto source = ONCE_TRY(open_log_source(directory_, topic, bounded));
+    PipelineOptions options;
+    options.scope = scope;
+    options.semantics = semantics_;
+    options.id = IdRule{};
+    options.retention_ms = -1;  // this program says itself when to forget
+    options.batch_count_max = 5;
+    options.retry.backoff_ms_min = 0;
+    options.retry.backoff_ms_max = 1;
+    auto pipeline = ONCE_TRY(Pipeline::make(*source, *store_, std::move(handler), options));
+    return pipeline->run();
+  }
+
+  Status relay_points() {
+    auto sink = ONCE_TRY(open_log_sink(directory_, "points"));
+    RelayOptions options;
+    options.name = "relay";
+    options.batch_count_max = 5;
+    auto relay = ONCE_TRY(Relay::make(
+        *store_, [&](std::string_view) -> Result<Sink*> { return sink.get(); }, options));
+    while (ONCE_TRY(relay->step()) > 0) continue;
+    return {};
+  }
+
+  const std::string directory_;
+  const Semantics semantics_;
+  std::unique_ptr<Store> store_;
+};
+
+int run(const std::string& directory, const std::string& word) {
+  Semantics semantics;
+  if (word == "effectively_once")
+    semantics = Semantics::effectively_once;
+  else if (word == "at_least_once")
+    semantics = Semantics::at_least_once;
+  else if (word == "at_most_once")
+    semantics = Semantics::at_most_once;
+  else
+    return std::fprintf(stderr, "unknown semantics %s\n", word.c_str()), 2;
+  const Status done = Worker(directory, semantics).run();
+  if (done) return 0;
+  std::fprintf(stderr, "%s/%s: %s\n", name_of(done.error().remedy), done.error().tag.c_str(),
+               done.error().text.c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace once
+
+int main(int argc, char** argv) {
+  if (argc != 3) return std::fprintf(stderr, "usage: %s DIRECTORY SEMANTICS\n", argv[0]), 2;
+  if (!once::arm_point_from_environment())
+    return std::fprintf(stderr, "ONCE_POINT names no failpoint\n"), 2;
+  return once::run(argv[1], argv[2]);
+}

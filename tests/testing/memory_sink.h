@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/sink.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace once::testing {
+
+// A topic in memory that knows its producers as the contract asks for, and fails on demand.
+class MemorySink final : public Sink {
+ public:
+  explicit MemorySink(std::uint32_t partition_count) : partitions_(partition_count) {}
+
+  // Asked at every append, before and after it happens; an error is given to the caller.
+  using Fault = std::function<Status()>;
+  void set_faults(Fault before, Fault after) {
+    before_ = std::move(before);
+    after_ = std::move(after);
+  }
+
+  Result<std::uint32_t> partitions() override {
+    return static_cast<std::uint32_t>(partitions_.size());
+  }
+
+  Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
+    Producer& producer = partitions_.at(partition).producers[std::string(name)];
+    if (producer.stamp.producer == 0) producer.stamp.producer = ++last_producer_;
+    ++producer.stamp.epoch;
+    return producer.stamp;
+  }
+
+  Result<Receipt> append(std::uint32_t index, const Stamp& stamp,
+                         std::span<const Message> messages) override {
+    if (before_) ONCE_TRY(before_());
+    Partition& partition = partitions_.at(index);
+    Receipt receipt;
+    for (auto& [name, producer] : partition.producers) {
+      if (producer.stamp.producer != stamp.producer) continue;
+      if (stamp.epoch < producer.stamp.epoch) return fail(Remedy::stop, "fenced", name);
+      if (stamp.sequence > producer.stamp.sequence) return fail(Remedy::retry, "gap", name);
+      receipt.offset = producer.stamp.sequence > stamp.sequence
+                           ? -1
+                           : static_cast<std::int64_t>(partition.messages.size());
+      for (std::size_t i = 0; i < messages.size(); ++i) {
+        if (stamp.sequence + i < producer.stamp.sequence) {
+          ++receipt.duplicates;
+          continue;
+        }
+        partition.messages.push_back(messages[i]);
+        ++producer.stamp.sequence;
+      }
+      ++appends_;
+      if (after_) ONCE_TRY(after_());
+      return receipt;
+    }
+    return fail(Remedy::stop, "unknown", "no such producer");
+  }
+
+  const std::vector<Message>& messages(std::uint32_t partition) const {
+    return partitions_.at(partition).messages;
+  }
+  std::size_t appends() const { return appends_; }
+
+ private:
+  struct Producer {
+    Stamp stamp;  // `sequence` is the next one
+  };
+  struct Partition {
+    std::vector<Message> messages;
+    std::map<std::string, Producer> producers;
+  };
+
+  std::vector<Partition> partitions_;
+  std::uint64_t last_producer_ = 0;
+  std::size_t appends_ = 0;
+  Fault before_;
+  Fault after_;
+};
+
+}  // namespace once::testing

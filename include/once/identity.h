@@ -30,7 +30,7 @@ namespace once {
 struct IdRule {
   enum class Kind : std::uint8_t { carried, key, header, json, cloudevents, coordinates, digest };
   Kind kind = Kind::carried;
-  std::vector<std::string> fields;  // header name or JSON pointers
+  std::vector<std::string> fields = {};  // header name or JSON pointers
 
   static Result<IdRule> parse(std::string_view text);
   std::string text() const;

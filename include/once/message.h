@@ -31,10 +31,10 @@ inline constexpr std::string_view id_header = "once-id";
 // What a user sends. `id` is the identity of the business intent ("order 100 paid"): the same
 // however often it is sent. `key` only routes and orders. All strings are bytes.
 struct Message {
-  std::string id;
-  std::string key;
-  std::string body;
-  std::vector<Header> headers;
+  std::string id = {};
+  std::string key = {};
+  std::string body = {};
+  std::vector<Header> headers = {};
   std::int64_t timestamp_ms = 0;  // 0: the producer sets the time of sending
 
   bool operator==(const Message&) const = default;

@@ -66,7 +66,7 @@ inline constexpr std::string_view relay_scope = "once.relay";
 using SinkFor = std::function<Result<Sink*>(std::string_view destination)>;
 
 struct RelayOptions {
-  std::string name;  // the producer name at every destination; unique per store, stable
+  std::string name = {};  // the producer name at every destination; unique per store, stable
   std::size_t batch_count_max = 1000;
 };
 

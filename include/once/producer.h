@@ -15,7 +15,7 @@ namespace once {
 struct ProducerOptions {
   // The producer's identity: stable across restarts. Empty: a random one, for messages that are
   // not sent again after a restart.
-  std::string name;
+  std::string name = {};
   // Count from 0 and send everything again: what the sink has is recognised. Otherwise go on
   // after the last message it has.
   bool replay = false;

@@ -96,7 +96,7 @@ class TidyTest(unittest.TestCase):
         self.finds({"tools/old.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"},
                    "tools/old.sh", 1, "used by no other file")
         self.finds({"src/base/a.cc": "int a();\n"}, "src/base/a.cc", 1, "SPDX")
-        self.finds({"src/log/l.cc": SPDX}, "src/log/README.md", 1, "missing")
+        self.finds({"src/log/CMakeLists.txt": ""}, "src/log/README.md", 1, "missing")
 
     def test_a_source_in_no_target(self):
         with tempfile.TemporaryDirectory() as root:

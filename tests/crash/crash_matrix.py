@@ -36,7 +36,7 @@ PASSES = [1, 2, 3, 5]  # die at the first, second, ... time; a run may not pass 
 
 
 def check(worker, point, semantics, second=None):
-    """Kill at `point`, restart (and kill at `second`), restart, look. Answers (killed, problems)."""
+    """Kill at `point`, restart (and kill at `second`), restart: (was killed, problems)."""
     with Scratch() as directory:
         command = [worker, directory, semantics]
         code, text = run(command, point)
@@ -59,7 +59,9 @@ def main():
     failures, kills = [], 0
     with Scratch() as directory:
         code, text = run([worker, directory, semantics])
-        found = problems(directory, semantics, False) if code == 0 else [f"exit code {code}: {text}"]
+        found = [f"exit code {code}: {text}"]
+        if code == 0:
+            found = problems(directory, semantics, False)
         failures += [f"without a kill: {problem}" for problem in found]
     for point, where in POINTS.items():
         for count in PASSES:

@@ -30,7 +30,7 @@ class Worker {
 
   Status run() {
     TopicOptions options;
-    options.segment_bytes_max = 1024;  // some rolls
+    options.segment_bytes_max = 4096;  // some rolls
     ONCE_TRY(create_topic(directory_, "orders", options));
     ONCE_TRY(create_topic(directory_, "points", options));
     store_ = ONCE_TRY(open_sqlite_store(directory_ + "/shop.db"));
@@ -70,7 +70,7 @@ class Worker {
       for (int i = order; i < order + 4; ++i) {
         Message message;
         message.id = fmt::format("order-{}", i);
-        message.body = fmt::format("{{\"order\":{},\"note\":\"{}\"}}", i, std::string(60, 'x'));
+        message.body = fmt::format("{{\"order\":{},\"note\":\"{}\"}}", i, std::string(400, 'x'));
         message.timestamp_ms = birth_ms(i);
         messages.push_back(std::move(message));
       }

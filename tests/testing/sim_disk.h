@@ -43,7 +43,7 @@ class SimDisk {
 
   // The next sync of a file fails, the dirty data is dropped, and the sync after it succeeds: what
   // Linux does (fsyncgate).
-  void fail_next_sync() { fail_next_sync_ = true; }
+  void fail_next_sync(bool fails = true) { fail_next_sync_ = fails; }
   bool sync_will_fail() const { return fail_next_sync_; }
 
   // Changes to files and directories so far: writes, syncs, names.

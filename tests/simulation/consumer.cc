@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/consumer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "simulation/broker.h"
+
+namespace once::simulation {
+namespace {
+
+Status add_one(KeyValueTransaction& values, const std::string& key, int count) {
+  const auto old = ONCE_TRY(values.get(key));
+  return values.put(key, std::to_string((old ? std::stoi(*old) : 0) + count));
+}
+
+Status add_word(KeyValueTransaction& values, const std::string& key, const std::string& word) {
+  const auto old = ONCE_TRY(values.get(key));
+  return values.put(key, old.value_or("") + word + " ");
+}
+
+}  // namespace
+
+std::string effect_key(const std::string& scope, std::string_view id) {
+  return fmt::format("effect/{}/{}", scope, id);
+}
+
+std::string trail_key(const std::string& scope, std::string_view partition) {
+  return fmt::format("trail/{}/{}", scope, partition);
+}
+
+Handler make_handler(Context& context, const Purpose& purpose) {
+  return each([&](const Delivery& delivery, KeyValueTransaction& values) -> Result<Outcome> {
+    const std::string& scope = purpose.options.scope;
+    const std::string id(delivery.id);
+    const bool twice = purpose.double_effect && delivery.offset == 1;
+    ONCE_TRY(add_one(values, effect_key(scope, id), twice ? 2 : 1));
+    ONCE_TRY(
+        add_word(values, trail_key(scope, delivery.partition), fmt::format("{}", delivery.offset)));
+    if (context.interrupt && context.fault(20)) context.interrupt();
+    switch (delivery.body.empty() ? 'o' : delivery.body.front()) {
+      case 'p': return parked("poison");
+      case 'f':
+        if (context.fault(300)) return retry("flaky");
+        break;
+      case 't':
+        if (context.fault(300)) throw std::runtime_error("thrown");
+        break;
+      default: break;
+    }
+    if (purpose.forwards) {
+      Message next;
+      next.id = "next-" + id;
+      next.key = std::string(delivery.key);
+      next.body = "o";
+      next.timestamp_ms = delivery.timestamp_ms;
+      ONCE_TRY(values.enqueue("points", next));
+    }
+    return applied();
+  });
+}
+
+Consumer::Consumer(Context& context, FaultyStore& store, const Purpose& purpose,
+                   std::uint64_t number)
+    : context_(context),
+      store_(store),
+      purpose_(purpose),
+      number_(number),
+      files_(context.disk),
+      handler_(make_handler(context, purpose)),
+      lane_({.store = store,
+             .clock = context.clock,
+             .handler = handler_,
+             .options = purpose.options,
+             .counters = counters_,
+             .positions = true}),
+      forgetter_(store, context.clock, purpose.options) {}
+
+Result<std::unique_ptr<Consumer>> Consumer::start(Context& context, FaultyStore& store,
+                                                  const Purpose& purpose, std::uint64_t number) {
+  std::unique_ptr<Consumer> consumer(new Consumer(context, store, purpose, number));
+  consumer->source_ = ONCE_TRY(open_source(consumer->files_, purpose.topic, context.clock));
+  context.trace.note("consumer {} of {} starts", number, purpose.options.scope);
+  return consumer;
+}
+
+Status Consumer::poll() {
+  if (lane_.batches_queued() > 3) return {};
+  Batch batch = ONCE_TRY(source_->poll(1 + context_.random.below(8), 0));
+  if (batch.event == Batch::Event::assigned) return assigned(batch.partition);
+  if (batch.event != Batch::Event::messages) return {};
+  at_end_ = batch.deliveries.empty();
+  if (at_end_) {
+    forgetter_.caught_up();
+    return {};
+  }
+  context_.trace.note("consumer {} gets {} of {} from {}", number_, batch.deliveries.size(),
+                      batch.partition, batch.deliveries.front().offset);
+  lane_.push(std::move(batch));
+  return {};
+}
+
+Status Consumer::assigned(std::string_view partition) {
+  const Position position = ONCE_TRY(store_.take(purpose_.options.scope, partition));
+  const Status sought = source_->seek(partition, position.offset);
+  if (!sought) {
+    context_.history.violate(fmt::format("the position {} of {} {} is not in the log: {}",
+                                         position.offset, purpose_.topic, partition,
+                                         sought.error().text));
+    return sought;
+  }
+  lane_.own(partition, position);
+  fences_[std::string(partition)] = position.fence;
+  forgetter_.own(partition);
+  context_.trace.note("consumer {} owns {} from {} with fence {}", number_, partition,
+                      position.offset, position.fence);
+  return {};
+}
+
+Status Consumer::step() {
+  const std::uint64_t rechecked = counters_.rechecked, committed = counters_.transactions;
+  auto step = lane_.step();
+  if (!step) {
+    context_.trace.note("consumer {} ends: {}", number_, step.error().tag);
+    if (step.error().tag != "fenced")
+      context_.history.violate("a lane stopped: " + step.error().text);
+    else if (!has_a_rival())
+      context_.history.violate("a lane was fenced by nobody: " + step.error().text);
+    else
+      context_.trace.reached("zombie fenced");
+    return fail(std::move(step).error());
+  }
+  if (counters_.rechecked != rechecked)
+    context_.trace.reached(counters_.transactions != committed ? "recheck found it committed"
+                                                               : "recheck found nothing");
+  note_progress();
+  for (const Batch& batch : step->finished) ONCE_TRY(source_->ack(batch.deliveries));
+  return {};
+}
+
+bool Consumer::has_a_rival() {
+  return std::any_of(fences_.begin(), fences_.end(), [&](const auto& owned) {
+    return context_.memory.position(purpose_.options.scope, owned.first)->fence != owned.second;
+  });
+}
+
+void Consumer::note_progress() {
+  for (const auto& [partition, born_ms] : lane_.progress_ms())
+    forgetter_.observe(partition, born_ms);
+}
+
+Status Consumer::forget() {
+  const auto forgotten = forgetter_.step(4);
+  if (forgotten && forgotten->rows > 0) context_.trace.reached("ids forgotten");
+  return {};
+}
+
+}  // namespace once::simulation

@@ -7,6 +7,7 @@
 #include <once/records.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 #include <utility>
@@ -139,13 +140,13 @@ Result<std::int64_t> count_parked(const std::string& path) {
 Result<Audit> audit(const DemoSettings& settings, const AuditPlace& place) {
   Audit found;
   std::map<std::string, Order> in_log;
-  ONCE_TRY(
-      for_each_message(settings.directory, orders_topic, [&](const Delivery& delivery) -> Status {
-        Order order = ONCE_TRY(order_of(delivery.body));
-        ++found.in_log;
-        if (!in_log.emplace(order.id, order).second) ++found.copies;
-        return {};
-      }));
+  const auto read = [&](const Delivery& delivery) -> Status {
+    const Order order = ONCE_TRY(order_of(delivery.body));
+    ++found.in_log;
+    if (!in_log.emplace(order.id, order).second) ++found.copies;
+    return {};
+  };
+  ONCE_TRY(for_each_message(settings.directory, orders_topic, read));
   found.sent = static_cast<std::int64_t>(in_log.size());
 
   const std::string path = settings.directory + "/" + place.database;
@@ -188,11 +189,12 @@ Result<Receipts> read_receipts(const std::string& directory) {
 Result<std::map<std::string, std::int64_t>> ends_of(const std::string& directory,
                                                     std::string_view topic) {
   std::map<std::string, std::int64_t> ends;
-  ONCE_TRY(for_each_message(directory, topic, [&](const Delivery& delivery) -> Status {
+  const auto read = [&](const Delivery& delivery) -> Status {
     std::int64_t& end = ends[std::string(delivery.partition)];
     end = std::max(end, delivery.offset + 1);
     return {};
-  }));
+  };
+  ONCE_TRY(for_each_message(directory, topic, read));
   return ends;
 }
 

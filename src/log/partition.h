@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/clock.h>
+#include <once/log.h>
+#include <once/message.h>
+#include <once/result.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "log/bytes.h"
+#include "log/frame.h"
+#include "log/producer_table.h"
+#include "log/reader.h"
+#include "log/record_batch.h"
+#include "log/recovery.h"
+#include "log/superblock.h"
+
+namespace once::log {
+
+struct PartitionOptions {
+  std::int64_t segment_bytes_max = 64 << 20;
+  std::int64_t retention_ms = -1;     // -1: keep for ever
+  std::int64_t retention_bytes = -1;  // -1: keep all
+  GapPolicy gaps = GapPolicy::refuse;
+  // Of batches that wait for their predecessors (GapPolicy::hold); beyond it they are refused.
+  std::size_t hold_count_max = 1024;
+  std::size_t hold_bytes_max = 64 << 20;
+  // Draws the ids of logs and producers. Empty: the machine's source of secrets.
+  std::function<std::uint64_t()> random;
+};
+
+// What `stage` gives for `outcome`. A plain value; it may be dropped.
+struct Ticket {
+  std::uint64_t group = 0;  // durable when this group is; 0: was durable before
+  std::uint64_t held = 0;   // not 0: waits for its predecessors under this number
+  Stamp stamp;
+  Receipt receipt;
+};
+
+// One partition of a topic: an append-only log of messages that knows its producers.
+//
+// It owns no thread and does nothing on its own, so a simulator can drive it from one thread:
+// `stage` as often as wanted, `sync` once for all of them, `outcome` for each. Nothing is true
+// before `sync` has returned: a crash, a full disk or a failed sync takes back what was staged.
+// One owner at a time; used by one thread, except that `take`, `flush` and `land` let a wrapper
+// stage the next group while one is being written (see GroupCommit).
+//
+// After a crash, `open` finds every message whose outcome was told, and perhaps some more.
+class Partition {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Partition>> open(Files& files, Clock& clock,
+                                                               const std::string& directory,
+                                                               const PartitionOptions& options);
+
+  // Checks the messages against everything appended or staged and puts the new ones into the
+  // pending group. No disk access. Errors: "gap" (retry), "fenced", "unknown", "poisoned" (stop),
+  // "too_large" (park), "backlog" (retry after a sync).
+  [[nodiscard]] Result<Ticket> stage(const Stamp& stamp, std::span<const Message> messages);
+
+  // The same for the entry of a producer; the stamp counts once the ticket's group is durable.
+  [[nodiscard]] Result<Ticket> stage_entry(std::string_view name);
+
+  // Writes the pending group: one write, one sync. "full" (retry) means that nothing of it
+  // happened; any other error poisons the partition until it is opened again.
+  [[nodiscard]] Status sync();
+
+  // What became of a ticket; "pending" (retry) while that is not known. To be asked for each
+  // ticket of a batch that was held, until it is known or given up.
+  [[nodiscard]] Result<Receipt> outcome(const Ticket& ticket);
+
+  // stage_entry, sync, outcome.
+  [[nodiscard]] Result<Stamp> enter(std::string_view name);
+
+  // Durable messages from `offset` on; none at the end. "gone" when retention deleted them.
+  [[nodiscard]] Result<ReadResult> read(std::int64_t offset, std::size_t bytes_max);
+  [[nodiscard]] Result<std::int64_t> offset_at(std::int64_t time_ms);
+
+  // A batch that was held too long is given up: its outcome is "gap". False: it was not held.
+  bool give_up(const Ticket& ticket);
+
+  // Deletes whole old segments beyond the limits. Also done after every roll.
+  [[nodiscard]] Status retain();
+
+  // Gives reserved space back and writes the watermark. Without it the log is as after a crash.
+  [[nodiscard]] Status close();
+
+  std::int64_t first_offset() const { return superblock_.first_offset; }
+  std::int64_t end_offset() const { return durable_.offset; }  // durable
+  bool is_poisoned() const { return poison_.has_value(); }
+  PartitionInfo info() const;
+  std::uint64_t log_id() const { return superblock_.log_id; }
+
+  // The parts of `sync`. `take` is false when there is nothing to write or a group is on its way.
+  // `flush` may run without the wrapper's lock; everything else needs it.
+  bool take();
+  [[nodiscard]] Status flush();
+  void land(const Status& flushed);
+
+ private:
+  // A frame of a group, not yet sealed.
+  struct Part {
+    FrameHeader header;
+    std::size_t begin = 0;  // in the group's bytes
+    std::size_t end = 0;
+    BatchWriter batch;  // only for data
+  };
+  struct Group {
+    std::uint64_t number = 0;
+    Buffer bytes;
+    std::vector<Part> parts;
+    bool open = false;     // the last part is data and takes more records
+    bool refused = false;  // nothing of it was written
+  };
+  struct Held {
+    Stamp stamp;
+    std::vector<Message> messages;
+    std::size_t bytes = 0;
+    std::uint32_t tickets = 1;  // how many still ask for its outcome
+    std::optional<Result<Ticket>> settled;
+  };
+
+  Partition(Files& files, Clock& clock, std::string directory, PartitionOptions options,
+            Recovered recovered, std::unique_ptr<Watermark> watermark);
+
+  Result<Ticket> stage_checked(const Stamp& stamp, std::span<const Message> messages);
+  Ticket stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count);
+  void stage_fresh(const Stamp& stamp, std::span<const Message> messages, std::int64_t now_ms);
+  Part& open_part(const Stamp& stamp, std::int64_t time_ms);
+  void close_part();
+  Status check_size(std::span<const Message> messages, std::size_t& bytes) const;
+  Result<Ticket> hold(const Stamp& stamp, std::span<const Message> messages, std::size_t bytes,
+                      Error gap);
+  void release_held(std::uint64_t producer);
+  void take_back(const Error& error);
+  Status make_room(std::int64_t bytes);
+  Status roll(std::int64_t bytes);
+  Status write_group();
+  Status sync_tail();
+  std::uint64_t last_group() const;
+
+  Files& files_;
+  Clock& clock_;
+  const std::string directory_;
+  const PartitionOptions options_;
+
+  // What is staged, in front of what is durable.
+  ProducerTable staged_;
+  std::int64_t next_offset_;
+  Group pending_;
+  std::map<std::uint64_t, Held> held_;
+  std::size_t held_bytes_ = 0;
+  std::uint64_t held_next_ = 1;
+
+  // What is durable. Changed by `land`.
+  ProducerTable table_;
+  End durable_;
+  std::uint64_t landed_group_ = 0;
+  std::deque<std::pair<std::uint64_t, Error>> refused_groups_;
+  std::uint64_t forgotten_group_ = 0;  // up to here it is no longer known what was refused
+  std::optional<Error> poison_;
+
+  // What is being written. Belongs to `flush` between `take` and `land`.
+  bool flying_ = false;
+  Group flight_;
+  Tail tail_;
+  std::vector<SealedSegment> sealed_;
+  Superblock superblock_;
+  std::unique_ptr<Watermark> watermark_;
+
+  Reader reader_;
+};
+
+}  // namespace once::log

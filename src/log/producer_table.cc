@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/producer_table.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/mutant.h"
+#include "log/limits.h"
+
+namespace once::log {
+
+Check ProducerTable::check(const Stamp& stamp, std::uint32_t count, GapPolicy gaps) const {
+  Check answer;
+  const auto found = producers_.find(stamp.producer);
+  if (found == producers_.end()) {
+    if (!mutant(Mutant::unknown_producer_accepted)) answer.kind = Check::Kind::unknown;
+    return answer;
+  }
+  const Producer& producer = found->second;
+  answer.epoch = producer.epoch;
+  if (stamp.epoch != producer.epoch) {
+    answer.kind = stamp.epoch < producer.epoch ? Check::Kind::fenced : Check::Kind::unknown;
+    return answer;
+  }
+  const Interval asked{stamp.sequence, stamp.sequence + count};
+  if (producer.seen.contains_all(asked) ||
+      (mutant(Mutant::reordered_taken_for_duplicate) && asked.begin < producer.seen.end())) {
+    answer.kind = Check::Kind::duplicate;
+    answer.duplicates = count;
+    return answer;
+  }
+  std::uint64_t first_fresh = asked.begin;
+  if (!producer.seen.contains_none(asked)) {
+    answer.kind = Check::Kind::mixed;
+    answer.fresh = producer.seen.missing(asked);
+    answer.duplicates = count;
+    for (const Interval& part : answer.fresh)
+      answer.duplicates -= static_cast<std::uint32_t>(part.end - part.begin);
+    first_fresh = answer.fresh.front().begin;
+    if (mutant(Mutant::drop_batch_for_one_duplicate)) {
+      answer.kind = Check::Kind::duplicate;
+      answer.duplicates = count;
+      return answer;
+    }
+  }
+  answer.next_sequence = producer.seen.prefix_end();
+  if (gaps != GapPolicy::accept && first_fresh > answer.next_sequence &&
+      !mutant(Mutant::gap_resets_sequence))
+    answer.kind = Check::Kind::gap;
+  else if (producer.seen.intervals().size() + answer.fresh.size() + 1 > intervals_max ||
+           interval_count_ + answer.fresh.size() + 1 > intervals_total_max)
+    // Whoever fills the first hole makes the set smaller, so that is always let through.
+    if (first_fresh != answer.next_sequence) answer.kind = Check::Kind::limit;
+  return answer;
+}
+
+bool ProducerTable::has_all(std::uint64_t producer, std::uint64_t sequence,
+                            std::uint32_t count) const {
+  const auto found = producers_.find(producer);
+  return found != producers_.end() && found->second.seen.contains_all({sequence, sequence + count});
+}
+
+std::optional<std::int64_t> ProducerTable::offset_of(std::uint64_t producer,
+                                                     std::uint64_t sequence) const {
+  const auto found = producers_.find(producer);
+  if (found == producers_.end()) return std::nullopt;
+  for (const Range& range : found->second.ranges)
+    if (range.sequences.begin <= sequence && sequence < range.sequences.end)
+      return range.offset + static_cast<std::int64_t>(sequence - range.sequences.begin);
+  return std::nullopt;
+}
+
+Result<Stamp> ProducerTable::next_entry(std::string_view name,
+                                        const std::function<std::uint64_t()>& random) const {
+  if (name.empty() || name.size() > producer_name_bytes_max)
+    return fail(Remedy::stop, "name",
+                fmt::format("a producer's name has 1 to {} bytes, this one has {}",
+                            producer_name_bytes_max, name.size()));
+  const auto found = ids_.find(name);
+  if (found != ids_.end()) {
+    const Producer& producer = producers_.at(found->second);
+    if (producer.epoch == std::numeric_limits<std::uint32_t>::max())
+      return fail(Remedy::stop, "limit",
+                  fmt::format("producer {} has used up its epochs; give it a new name", name));
+    return Stamp{found->second, producer.epoch + 1, producer.seen.end()};
+  }
+  if (producers_.size() >= producers_max)
+    return fail(Remedy::stop, "limit",
+                fmt::format("this partition already knows {} producers, and it forgets none; use "
+                            "stable names",
+                            producers_max));
+  // 63 bits, because the record batch keeps it as a signed number; 0 means "no stamp".
+  for (int draw = 0; draw < 100; ++draw) {
+    const std::uint64_t id = random() >> 1;
+    if (id != 0 && producers_.count(id) == 0) return Stamp{id, 1, 0};
+  }
+  return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
+}
+
+void ProducerTable::Producer::remember(const Range& range) {
+  if (!ranges.empty()) {
+    Range& last = ranges[newest];
+    const auto length = static_cast<std::int64_t>(last.sequences.end - last.sequences.begin);
+    if (last.sequences.end == range.sequences.begin && last.offset + length == range.offset) {
+      last.sequences.end = range.sequences.end;
+      return;
+    }
+  }
+  if (ranges.size() < ranges_remembered) {
+    newest = ranges.size();
+    ranges.push_back(range);
+  } else {
+    newest = (newest + 1) % ranges.size();
+    ranges[newest] = range;
+  }
+}
+
+bool ProducerTable::apply(const Stamp& stamp, std::uint32_t count, std::int64_t base_offset) {
+  auto found = producers_.find(stamp.producer);
+  if (found == producers_.end() && mutant(Mutant::unknown_producer_accepted)) {
+    found = producers_.try_emplace(stamp.producer).first;
+    found->second.epoch = stamp.epoch;
+  }
+  const Interval added{stamp.sequence, stamp.sequence + count};
+  if (found == producers_.end() || stamp.epoch != found->second.epoch) return false;
+  Producer& producer = found->second;
+  if (mutant(Mutant::gap_resets_sequence) && added.begin > producer.seen.end())
+    producer.seen.clear();
+  else if (!producer.seen.contains_none(added))
+    return false;
+  interval_count_ -= producer.seen.intervals().size();
+  producer.seen.insert(added);
+  interval_count_ += producer.seen.intervals().size();
+  producer.remember({added, base_offset});
+  return true;
+}
+
+bool ProducerTable::apply_entry(std::string_view name, std::uint64_t producer,
+                                std::uint32_t epoch) {
+  const auto found = ids_.find(name);
+  if (found != ids_.end()) {
+    Producer& known = producers_.at(found->second);
+    if (found->second != producer || epoch <= known.epoch) return false;
+    known.epoch = epoch;
+    return true;
+  }
+  if (producer == 0 || epoch == 0 || producers_.count(producer) != 0) return false;
+  Producer added;
+  added.name = name;
+  added.epoch = epoch;
+  producers_.emplace(producer, std::move(added));
+  ids_.emplace(name, producer);
+  return true;
+}
+
+// Count, then for each producer: id, epoch, length and bytes of the name, number of intervals and
+// the intervals.
+void ProducerTable::encode(Buffer& into) const {
+  put_u32(into.grow(4), static_cast<std::uint32_t>(producers_.size()));
+  for (const auto& [id, producer] : producers_) {
+    put_u64(into.grow(8), id);
+    put_u32(into.grow(4), producer.epoch);
+    put_u16(into.grow(2), static_cast<std::uint16_t>(producer.name.size()));
+    into.append(producer.name);
+    std::vector<Interval> intervals = producer.seen.intervals();
+    if (mutant(Mutant::snapshot_without_intervals) && !intervals.empty())
+      intervals = {{intervals.back().end - 1, intervals.back().end}};
+    put_u32(into.grow(4), static_cast<std::uint32_t>(intervals.size()));
+    for (const Interval& interval : intervals) {
+      put_u64(into.grow(8), interval.begin);
+      put_u64(into.grow(8), interval.end);
+    }
+  }
+}
+
+Result<ProducerTable> ProducerTable::decode(std::string_view bytes) {
+  const auto corrupt = [](std::string text) {
+    return fail(Remedy::stop, "corrupt", "producer table: " + std::move(text));
+  };
+  ByteReader reader(bytes);
+  ProducerTable table;
+  const std::uint32_t count = reader.u32();
+  for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
+    const std::uint64_t id = reader.u64();
+    const std::uint32_t epoch = reader.u32();
+    const std::string_view name = reader.bytes(reader.u16());
+    const std::uint32_t interval_count = reader.u32();
+    if (!reader.ok() || name.size() > producer_name_bytes_max) return corrupt("malformed name");
+    if (!table.apply_entry(name, id, epoch)) return corrupt(fmt::format("{} is twice", id));
+    Producer& producer = table.producers_.at(id);
+    for (std::uint32_t k = 0; k < interval_count && reader.ok(); ++k) {
+      const std::uint64_t begin = reader.u64();
+      const std::uint64_t end = reader.u64();
+      const bool apart = producer.seen.intervals().empty() || begin > producer.seen.end();
+      if (begin >= end || !apart) return corrupt(fmt::format("producer {} is out of order", id));
+      producer.seen.insert({begin, end});
+    }
+    table.interval_count_ += producer.seen.intervals().size();
+  }
+  if (!reader.ok() || reader.left() != 0) return corrupt("its length is wrong");
+  return table;
+}
+
+bool ProducerTable::knows_the_same_as(const ProducerTable& other) const {
+  if (ids_ != other.ids_ || producers_.size() != other.producers_.size()) return false;
+  for (const auto& [id, producer] : producers_) {
+    const auto found = other.producers_.find(id);
+    if (found == other.producers_.end() || found->second.epoch != producer.epoch ||
+        found->second.seen != producer.seen)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace once::log

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/log.h>
+#include <once/message.h>
+#include <once/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/bytes.h"
+#include "log/interval_set.h"
+
+namespace once::log {
+
+// What the table says about messages before anything is done about them.
+struct Check {
+  enum class Kind : std::uint8_t {
+    fresh,      // none was appended before
+    duplicate,  // all were
+    mixed,      // some were: `fresh` has the others
+    gap,        // predecessors are missing, and the policy wants them first
+    fenced,     // a later epoch has entered
+    unknown,    // this producer or this epoch never entered here
+    limit,      // the producer has too many holes
+  };
+  Kind kind = Kind::fresh;
+  std::vector<Interval> fresh;      // only for `mixed`
+  std::uint32_t duplicates = 0;     // how many of the messages were appended before
+  std::uint64_t next_sequence = 0;  // the first one that is missing, for the text of a gap
+  std::uint32_t epoch = 0;          // the present one, for the text of a fence
+};
+
+// Which messages of which producer a partition has. It is a pure function of the log: `apply` is
+// the same for live traffic and recovery, and a snapshot only stands for the frames before it.
+// Sequences are kept as intervals and compared across epochs; an epoch only fences smaller ones.
+// Producers are never forgotten. Not thread-safe; owned by a Partition.
+class ProducerTable {
+ public:
+  // Never changes anything. `count` > 0, and the last sequence fits into 64 bits.
+  Check check(const Stamp& stamp, std::uint32_t count, GapPolicy gaps) const;
+
+  // Whether all of these messages were appended.
+  bool has_all(std::uint64_t producer, std::uint64_t sequence, std::uint32_t count) const;
+
+  // Where a message that was appended before is, while that is remembered.
+  std::optional<std::int64_t> offset_of(std::uint64_t producer, std::uint64_t sequence) const;
+
+  // The stamp that `name` gets when it enters now; `random` draws the id of a new producer.
+  Result<Stamp> next_entry(std::string_view name,
+                           const std::function<std::uint64_t()>& random) const;
+
+  // These change the table. False: the log contradicts itself, which a correct one never does.
+  [[nodiscard]] bool apply(const Stamp& stamp, std::uint32_t count, std::int64_t base_offset);
+  [[nodiscard]] bool apply_entry(std::string_view name, std::uint64_t producer,
+                                 std::uint32_t epoch);
+
+  void encode(Buffer& into) const;
+  static Result<ProducerTable> decode(std::string_view bytes);
+
+  std::size_t size() const { return producers_.size(); }
+  // Whether both know the same; what they remember of offsets is only a cache and not compared.
+  bool knows_the_same_as(const ProducerTable& other) const;
+
+ private:
+  // Messages that are neighbours both in sequence and in offset.
+  struct Range {
+    Interval sequences;
+    std::int64_t offset = 0;  // of the first
+  };
+  struct Producer {
+    std::string name;
+    std::uint32_t epoch = 0;
+    IntervalSet seen;
+    std::vector<Range> ranges;  // a ring once it is full
+    std::size_t newest = 0;
+
+    void remember(const Range& range);
+  };
+
+  // Ordered, so that a snapshot of the same table always has the same bytes.
+  std::map<std::uint64_t, Producer> producers_;
+  std::map<std::string, std::uint64_t, std::less<>> ids_;
+  std::size_t interval_count_ = 0;
+};
+
+}  // namespace once::log

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/message.h>
+#include <once/result.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "log/segment.h"
+#include "log/superblock.h"
+
+namespace once::log {
+
+// Messages of one partition in order. The views point into `memory`.
+struct ReadResult {
+  std::vector<Delivery> deliveries;
+  std::int64_t end_offset = 0;  // where to read next
+  std::shared_ptr<const void> memory;
+};
+
+// Reads the segments of one partition, in the process that writes it or in another. It only reads
+// below the durable end that it is given. Opens its own files, so it needs no lock against the
+// writer; used by one thread at a time.
+class Reader {
+ public:
+  Reader(Files& files, std::string directory, std::uint64_t log_id)
+      : files_(files), directory_(std::move(directory)), log_id_(log_id) {}
+
+  // About `bytes_max` bytes of whole messages from `offset` on, at least one message if there is
+  // one. An offset that retention deleted is "gone", damage is "corrupt".
+  [[nodiscard]] Result<ReadResult> read(std::int64_t offset, std::size_t bytes_max,
+                                        const End& durable);
+
+  // The oldest message there is.
+  [[nodiscard]] Result<std::int64_t> first_offset();
+
+  // The first message with this time or a later one; the durable end when there is none.
+  [[nodiscard]] Result<std::int64_t> offset_at(std::int64_t time_ms, const End& durable);
+
+  // Where a producer's message is, found by its sequence in the headers of all frames; nothing when
+  // retention has deleted it.
+  [[nodiscard]] Result<std::optional<std::int64_t>> find(std::uint64_t producer,
+                                                         std::uint64_t sequence,
+                                                         const End& durable);
+
+ private:
+  struct Place {
+    std::int64_t position = 0;
+    std::int64_t offset = 0;
+  };
+  struct Chunk;
+
+  [[nodiscard]] Status open_segment(std::int64_t base_offset);
+  [[nodiscard]] Status make_ready_to_search(const End& durable);
+  [[nodiscard]] Result<bool> open_next_segment(std::int64_t offset);
+  [[nodiscard]] Status go_to(std::int64_t offset, const End& durable);
+  [[nodiscard]] Status fill(Chunk& chunk, std::int64_t offset, const End& durable);
+  Expected expected_at(const Place& place) const;
+  tl::unexpected<Error> corrupt(std::int64_t position, std::string_view what) const;
+
+  Files& files_;
+  std::string directory_;
+  std::uint64_t log_id_;
+  std::vector<std::int64_t> segments_;
+  // The segment that is open, and the frame where the last read ended.
+  std::unique_ptr<File> file_;
+  std::int64_t base_offset_ = -1;
+  std::uint64_t base_address_ = 0;
+  std::optional<SegmentIndex> index_;
+  Place place_;
+};
+
+}  // namespace once::log

@@ -294,11 +294,31 @@ class Recovery {
       scan.tail.reserved_bytes = scan.tail.position;
     }
     // What was found may never have been synced: make it durable before anybody is told of it.
+    ONCE_TRY(write_again(scan.tail));
     ONCE_TRY(scan.tail.file->sync());
     ONCE_TRY(files_.sync_directory(directory_));
     result_.end = {scan.end.address, scan.end.offset};
     result_.tail = std::move(scan.tail);
     result_.table = std::move(scan.table);
+    return {};
+  }
+
+  // After a sync that failed in an earlier process the kernel may show bytes that it never wrote
+  // and takes for clean, and a sync would do nothing for them. Written again, they are dirty.
+  Status write_again(const Tail& tail) {
+    std::int64_t at = 0;
+    if (watermark_ > tail.base_address)
+      at = static_cast<std::int64_t>(watermark_ - tail.base_address);
+    std::vector<char> chunk(scan_bytes);
+    while (at < tail.position) {
+      const auto left = static_cast<std::size_t>(tail.position - at);
+      const auto part = std::span(chunk).first(std::min(chunk.size(), left));
+      if (ONCE_TRY(tail.file->read_at(at, part)) != part.size())
+        return fail(Remedy::stop, "io", fmt::format("{} became shorter", directory_));
+      const std::string_view bytes(part.data(), part.size());
+      ONCE_TRY(tail.file->write_at(at, std::span(&bytes, 1)));
+      at += static_cast<std::int64_t>(part.size());
+    }
     return {};
   }
 

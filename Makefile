@@ -6,6 +6,9 @@ JOBS ?= $(shell nproc)
 SANITIZED_LABELS := unit|conformance|simulation|fuzz
 SANITIZED_SUITES := suite_unit suite_conformance suite_simulation suite_fuzz
 QUIET := --log-level=WARNING
+# A first build has no tests, so that it needs no test packages.
+CONFIGURE := test -f build/CMakeCache.txt || cmake --preset release $(QUIET) -DONCE_TESTS=OFF; \
+	cmake --preset release $(QUIET)
 
 .DEFAULT_GOAL := build
 
@@ -14,8 +17,7 @@ QUIET := --log-level=WARNING
 ## The binary build/once and the libraries.
 build:
 	@tools/install_packages.sh build
-	@test -f build/CMakeCache.txt || cmake --preset release $(QUIET) -DONCE_TESTS=OFF
-	@cmake --preset release $(QUIET)
+	@$(CONFIGURE)
 	@cmake --build build -j $(JOBS) --target product
 
 ## Duplicates, crashes and kills that do no harm.
@@ -45,7 +47,7 @@ sanitize:
 ## Once beside its peers in the same run; figures and plots in bench/results/.
 bench:
 	@tools/install_packages.sh build bench
-	@cmake --preset release $(QUIET) -DONCE_BENCH=ON
+	@$(CONFIGURE) -DONCE_BENCH=ON
 	@cmake --build build -j $(JOBS) --target benchmarks
 	@bench/run
 

@@ -69,7 +69,9 @@ class Auditor {
     const bool excused = is_excused(message);
     if (poison && count != 0)
       violate(fmt::format("I9: {} was parked and has {} effects", message.id, count));
-    if (poison && !excused) violate(fmt::format("I9: {} is poison and not parked", message.id));
+    const bool may_be_lost = purpose_.options.semantics == Semantics::at_most_once;
+    if (poison && !excused && !may_be_lost)
+      violate(fmt::format("I9: {} is poison and not parked", message.id));
     if (poison) return;
     bool kept = true;
     switch (purpose_.options.semantics) {

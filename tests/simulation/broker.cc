@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace once::simulation {
 namespace {
 
@@ -20,7 +22,16 @@ std::string directory_of(const PartitionName& where) {
 }  // namespace
 
 Broker::Broker(Context& context, std::map<std::string, TopicOptions> topics)
-    : context_(context), topics_(std::move(topics)) {}
+    : context_(context), topics_(std::move(topics)) {
+  // The directories of the topics are made durable when the topics are made, long before.
+  testing::SimFiles files(context_.disk);
+  for (const auto& [topic, options] : topics_) {
+    const std::string directory = log_directory + "/" + topic;
+    bool made = replace_file(files, directory + "/made", "").has_value();
+    made = made && files.sync_directory(log_directory) && files.sync_directory(".");
+    if (!made) context_.history.violate("the topics cannot be made");
+  }
+}
 
 Broker::~Broker() { partitions_.clear(); }
 
@@ -34,6 +45,7 @@ void Broker::died(const char* where) {
 }
 
 void Broker::stop(bool power_cut) {
+  context_.trace.note("broker stops");
   up_ = false;
   if (files_) files_->kill();
   partitions_.clear();
@@ -142,6 +154,13 @@ Result<Receipt> Broker::append(const std::vector<Request>& requests) {
   }
 }
 
+Result<log::ReadResult> Broker::fetch(const PartitionName& where, std::int64_t offset) {
+  if (!up_) return down();
+  log::Partition& partition = *partitions_.at(where);
+  return partition.read(std::max(offset, partition.first_offset()),
+                        1 + context_.random.below(4000));
+}
+
 Result<Receipt> Broker::answer(const Staged& staged) {
   if (!staged.ticket) return fail(staged.ticket.error());
   auto receipt = partitions_.at(staged.request->where)->outcome(*staged.ticket);
@@ -165,7 +184,8 @@ Result<std::vector<Record>> Broker::read(log::Partition& partition) {
                       {},
                       delivery.timestamp_ms};
       for (const HeaderView& header : delivery.headers)
-        message.headers.push_back({std::string(header.name), std::string(header.value)});
+        if (header.name != id_header)  // how the id travels in the log
+          message.headers.push_back({std::string(header.name), std::string(header.value)});
       records.push_back({delivery.offset, delivery.stamp, std::move(message)});
     }
     if (some.end_offset <= offset)

@@ -52,6 +52,9 @@ class Broker {
   // The answer is that of the first.
   [[nodiscard]] Result<Receipt> append(const std::vector<Request>& requests);
 
+  // Durable messages from `offset` on, for a consumer elsewhere.
+  [[nodiscard]] Result<log::ReadResult> fetch(const PartitionName& where, std::int64_t offset);
+
   // Everything in the partitions of a topic.
   [[nodiscard]] Result<std::vector<Record>> read(const std::string& topic);
   void check_logs();
@@ -117,6 +120,30 @@ class RemoteSink final : public Sink {
  private:
   Network& network_;
   const std::string topic_;
+};
+
+// A consumer's view of a topic at the other end of the network.
+class RemoteSource final : public Source {
+ public:
+  RemoteSource(Broker& broker, std::string topic);
+
+  SourceTraits traits() const override;
+  Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
+  Status ack(std::span<const Delivery>) override { return {}; }
+  Status release(std::span<const Delivery>) override { return {}; }
+  Status seek(std::string_view partition, std::int64_t offset) override;
+
+ private:
+  struct Partition {
+    std::string name;
+    bool announced = false;
+    std::int64_t offset = 0;
+  };
+
+  Broker& broker_;
+  const std::string topic_;
+  std::vector<Partition> partitions_;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace once::simulation

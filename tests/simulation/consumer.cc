@@ -7,8 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "simulation/broker.h"
-
 namespace once::simulation {
 namespace {
 
@@ -64,12 +62,14 @@ Handler make_handler(Context& context, const Purpose& purpose) {
 }
 
 Consumer::Consumer(Context& context, FaultyStore& store, const Purpose& purpose,
-                   std::uint64_t number)
+                   std::uint64_t number, std::unique_ptr<testing::SimFiles> files,
+                   std::unique_ptr<Source> source)
     : context_(context),
       store_(store),
       purpose_(purpose),
       number_(number),
-      files_(context.disk),
+      files_(std::move(files)),
+      source_(std::move(source)),
       handler_(make_handler(context, purpose)),
       lane_({.store = store,
              .clock = context.clock,
@@ -77,19 +77,15 @@ Consumer::Consumer(Context& context, FaultyStore& store, const Purpose& purpose,
              .options = purpose.options,
              .counters = counters_,
              .positions = true}),
-      forgetter_(store, context.clock, purpose.options) {}
-
-Result<std::unique_ptr<Consumer>> Consumer::start(Context& context, FaultyStore& store,
-                                                  const Purpose& purpose, std::uint64_t number) {
-  std::unique_ptr<Consumer> consumer(new Consumer(context, store, purpose, number));
-  consumer->source_ = ONCE_TRY(open_source(consumer->files_, purpose.topic, context.clock));
-  context.trace.note("consumer {} of {} starts", number, purpose.options.scope);
-  return consumer;
+      forgetter_(store, context.clock, purpose.options) {
+  context_.trace.note("consumer {} of {} starts", number, purpose.options.scope);
 }
 
 Status Consumer::poll() {
   if (lane_.batches_queued() > 3) return {};
-  Batch batch = ONCE_TRY(source_->poll(1 + context_.random.below(8), 0));
+  auto polled = source_->poll(1 + context_.random.below(8), 0);
+  if (!polled && polled.error().remedy != Remedy::stop) return {};  // the broker is away
+  Batch batch = ONCE_TRY(std::move(polled));
   if (batch.event == Batch::Event::assigned) return assigned(batch.partition);
   if (batch.event != Batch::Event::messages) return {};
   at_end_ = batch.deliveries.empty();

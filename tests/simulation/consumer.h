@@ -34,9 +34,8 @@ std::string trail_key(const std::string& scope, std::string_view partition);
 // A consuming process: the real lane, the real source of the log, driven as the pipeline would.
 class Consumer {
  public:
-  // Opens the source; an error only if the log cannot be read.
-  static Result<std::unique_ptr<Consumer>> start(Context& context, FaultyStore& store,
-                                                 const Purpose& purpose, std::uint64_t number);
+  Consumer(Context& context, FaultyStore& store, const Purpose& purpose, std::uint64_t number,
+           std::unique_ptr<testing::SimFiles> files, std::unique_ptr<Source> source);
 
   // Each does a little. An error is the end of the process: fenced, or the store was away at the
   // wrong moment. Both may throw SimulatedDeath.
@@ -49,10 +48,10 @@ class Consumer {
   const Purpose& purpose() const { return purpose_; }
   std::uint64_t number() const { return number_; }
   const Counters& counters() const { return counters_; }
-  testing::SimFiles& files() { return files_; }
+  bool alive() const { return !killed_ && (!files_ || files_->alive()); }
+  void kill() { killed_ = true; }
 
  private:
-  Consumer(Context& context, FaultyStore& store, const Purpose& purpose, std::uint64_t number);
   Status assigned(std::string_view partition);
   bool has_a_rival();
   void note_progress();
@@ -61,7 +60,7 @@ class Consumer {
   FaultyStore& store_;
   const Purpose& purpose_;
   const std::uint64_t number_;
-  testing::SimFiles files_;
+  std::unique_ptr<testing::SimFiles> files_;  // of a process on the broker's machine
   std::unique_ptr<Source> source_;
   Handler handler_;
   Counters counters_;
@@ -69,6 +68,7 @@ class Consumer {
   Forgetter forgetter_;
   std::map<std::string, std::uint64_t> fences_;  // of the partitions we took
   bool at_end_ = false;
+  bool killed_ = false;
 };
 
 }  // namespace once::simulation

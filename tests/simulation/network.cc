@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "simulation/broker.h"
 
 namespace once::simulation {
@@ -69,6 +71,47 @@ void Network::deliver_late() {
   if (late_.empty()) return;
   const auto answer = broker_.append({take_late()});
   if (!answer && answer.error().tag == "fenced") context_.trace.reached("late request fenced");
+}
+
+RemoteSource::RemoteSource(Broker& broker, std::string topic)
+    : broker_(broker), topic_(std::move(topic)) {
+  const std::uint32_t count = broker_.partitions(topic_).value();
+  for (std::uint32_t i = 0; i < count; ++i) partitions_.push_back({std::to_string(i)});
+}
+
+SourceTraits RemoteSource::traits() const {
+  return {.name = topic_, .ordered = true, .replayable = true, .redelivery_ms_max = -1};
+}
+
+Result<Batch> RemoteSource::poll(std::size_t count_max, std::int64_t) {
+  Batch batch;
+  for (Partition& partition : partitions_) {
+    if (std::exchange(partition.announced, true)) continue;
+    batch.event = Batch::Event::assigned;
+    batch.partition = partition.name;
+    return batch;
+  }
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    const std::size_t index = turn_++ % partitions_.size();
+    Partition& partition = partitions_[index];
+    auto read =
+        ONCE_TRY(broker_.fetch({topic_, static_cast<std::uint32_t>(index)}, partition.offset));
+    if (read.deliveries.empty()) continue;
+    if (read.deliveries.size() > count_max) read.deliveries.resize(count_max);
+    for (Delivery& delivery : read.deliveries) delivery.partition = partition.name;
+    batch.partition = partition.name;
+    batch.deliveries = std::move(read.deliveries);
+    batch.memory = std::move(read.memory);
+    batch.end_offset = partition.offset = batch.deliveries.back().offset + 1;
+    return batch;
+  }
+  return batch;
+}
+
+Status RemoteSource::seek(std::string_view name, std::int64_t offset) {
+  for (Partition& partition : partitions_)
+    if (partition.name == name) partition.offset = std::max<std::int64_t>(offset, 0);
+  return {};
 }
 
 }  // namespace once::simulation

@@ -156,13 +156,8 @@ void World::stir() {
   bury_the_dead();
 }
 
-// After a power cut nobody on the machine is left.
 void World::bury_the_dead() {
-  if (broker_.take_power_cut()) {
-    consumers_.clear();
-    context_.trace.note("all consumers die with the machine");
-  }
-  std::erase_if(consumers_, [](const auto& consumer) { return !consumer->files().alive(); });
+  std::erase_if(consumers_, [](const auto& consumer) { return !consumer->alive(); });
 }
 
 void World::send() { senders_[context_.random.below(senders_.size())]->step(); }
@@ -179,13 +174,9 @@ void World::send_as_a_stranger() {
 }
 
 Consumer* World::start_consumer_of(const Purpose& purpose) {
-  if (!broker_.up()) return nullptr;  // the topics may not exist yet
-  auto started = Consumer::start(context_, store_, purpose, ++consumer_count_);
-  if (!started) {
-    context_.history.violate("a consumer cannot read the log: " + started.error().text);
-    return nullptr;
-  }
-  consumers_.push_back(std::move(*started));
+  consumers_.push_back(
+      std::make_unique<Consumer>(context_, store_, purpose, ++consumer_count_, nullptr,
+                                 std::make_unique<RemoteSource>(broker_, purpose.topic)));
   return consumers_.back().get();
 }
 
@@ -206,16 +197,16 @@ void World::drive(Consumer& consumer) {
     Status done = consumer.poll();
     if (done) done = consumer.step();
     if (done && context_.random.chance(200)) done = consumer.forget();
-    if (!done) consumer.files().kill();
+    if (!done) consumer.kill();
   } catch (const SimulatedDeath&) {
     context_.trace.reached("consumer dies inside a step");
-    consumer.files().kill();
+    consumer.kill();
   }
 }
 
 void World::crash_consumer() {
   if (consumers_.empty()) return;
-  consumers_[context_.random.below(consumers_.size())]->files().kill();
+  consumers_[context_.random.below(consumers_.size())]->kill();
 }
 
 // In the middle of somebody's handler a rival takes the partitions and works.
@@ -225,7 +216,7 @@ void World::interrupt() {
   context_.trace.reached("rival in the middle of a handler");
   const DeathAtPoint none(0);
   Consumer* rival = start_consumer_of(purposes_[context_.random.below(purposes_.size())]);
-  for (int i = 0; rival != nullptr && i < 4 && rival->files().alive(); ++i) drive(*rival);
+  for (int i = 0; rival != nullptr && i < 4 && rival->alive(); ++i) drive(*rival);
   interrupted_ = false;
 }
 

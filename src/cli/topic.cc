@@ -148,8 +148,8 @@ void add_settings(CLI::App& command, TopicOptions& options) {
       ->option_text("N");
   command
       .add_option("--segment-bytes", options.segment_bytes_max,
-                  "A segment file is closed at this size (67108864)")
-      ->check(CLI::PositiveNumber.description(""))
+                  "A segment file is closed at this size, 4096 or more (67108864)")
+      ->check(CLI::Range(std::int64_t{4096}, std::int64_t{1} << 40).description(""))
       ->option_text("BYTES");
   command
       .add_option("--retention-ms", options.retention_ms,

@@ -170,7 +170,7 @@ Status die_with(pid_t parent) {
 }
 
 void add_settings(CLI::App& command, DemoSettings& settings) {
-  command.add_option("--messages", settings.messages, "How many orders (3000)")
+  command.add_option("--messages", settings.messages, "How many orders (1000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}).description(""))
       ->option_text("N");
   command

@@ -308,6 +308,14 @@ std::uint64_t Partition::last_group() const {
   return flying_ ? flight_.number : 0;
 }
 
+bool Partition::is_settled(const Ticket& ticket) const {
+  if (ticket.held == 0) return ticket.group <= landed_group_ || poison_;
+  const auto found = held_.find(ticket.held);
+  if (found == held_.end() || poison_) return true;
+  const auto& settled = found->second.settled;
+  return settled && (!*settled || is_settled(**settled));
+}
+
 Result<Receipt> Partition::outcome(const Ticket& ticket) {
   if (ticket.held != 0) {
     const auto found = held_.find(ticket.held);

@@ -98,6 +98,9 @@ class Partition {
   std::int64_t first_offset() const { return superblock_.first_offset; }
   std::int64_t end_offset() const { return durable_.offset; }  // durable
   bool is_poisoned() const { return poison_.has_value(); }
+  // Whether `outcome` would answer something else than "pending".
+  bool is_settled(const Ticket& ticket) const;
+  bool is_writing() const { return flying_; }
   PartitionInfo info() const;
   std::uint64_t log_id() const { return superblock_.log_id; }
 

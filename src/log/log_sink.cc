@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "log/group_commit.h"
+#include "log/topic.h"
+
+namespace once::log {
+namespace {
+
+// The writing end of a topic. Holds the lock of the topic as long as it lives. Thread-safe.
+class LogSink final : public Sink {
+ public:
+  LogSink(std::unique_ptr<File> lock, std::string name,
+          std::vector<std::unique_ptr<GroupCommit>> partitions)
+      : lock_(std::move(lock)), name_(std::move(name)), partitions_(std::move(partitions)) {}
+
+  ~LogSink() override {
+    // What cannot be closed is recovered when it is opened again, as after a crash.
+    for (const auto& partition : partitions_) (void)partition->close();
+  }
+
+  Result<std::uint32_t> partitions() override {
+    return static_cast<std::uint32_t>(partitions_.size());
+  }
+
+  Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
+    ONCE_TRY(check(partition));
+    return partitions_[partition]->enter(name);
+  }
+
+  Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
+                         std::span<const Message> messages) override {
+    ONCE_TRY(check(partition));
+    return partitions_[partition]->append(stamp, messages);
+  }
+
+ private:
+  Status check(std::uint32_t partition) const {
+    if (partition < partitions_.size()) return {};
+    return fail(Remedy::stop, "partition",
+                fmt::format("topic {} has no partition {}: it has {}", name_, partition,
+                            partitions_.size()));
+  }
+
+  std::unique_ptr<File> lock_;
+  std::string name_;
+  std::vector<std::unique_ptr<GroupCommit>> partitions_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> open_log_sink(Files& files, const std::string& directory,
+                                            const std::string& topic, Clock& clock,
+                                            std::function<std::uint64_t()> random) {
+  (void)ONCE_TRY(read_topic(files, directory, topic));  // before the lock makes its directory
+  auto lock = ONCE_TRY(files.open(topic_directory(directory, topic) + "/lock", OpenMode::lock));
+  const TopicOptions options = ONCE_TRY(read_topic(files, directory, topic));
+  PartitionOptions chosen;
+  chosen.segment_bytes_max = options.segment_bytes_max;
+  chosen.retention_ms = options.retention_ms;
+  chosen.retention_bytes = options.retention_bytes;
+  chosen.gaps = options.gaps;
+  chosen.random = std::move(random);
+  std::vector<std::unique_ptr<GroupCommit>> partitions;
+  for (std::uint32_t i = 0; i < options.partitions; ++i)
+    partitions.push_back(std::make_unique<GroupCommit>(
+        ONCE_TRY(Partition::open(files, clock, partition_directory(directory, topic, i), chosen))));
+  return std::make_unique<LogSink>(std::move(lock), topic, std::move(partitions));
+}
+
+}  // namespace once::log
+
+namespace once {
+
+Result<std::unique_ptr<Sink>> open_log_sink(const std::string& directory, const std::string& topic,
+                                            Clock& clock) {
+  return log::open_log_sink(system_files(), directory, topic, clock);
+}
+
+}  // namespace once

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "log/reader.h"
+#include "log/recovery.h"
+#include "log/superblock.h"
+#include "log/topic.h"
+
+namespace once::log {
+namespace {
+
+constexpr std::size_t read_bytes = 1 << 20;
+constexpr std::int64_t nap_ms_max = 5;
+
+// One partition as a reader sees it, also while another process writes it, and before it exists.
+class PartitionView {
+ public:
+  PartitionView(Files& files, std::string directory, std::string name)
+      : files_(files), directory_(std::move(directory)), name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  std::int64_t next_offset() const { return next_offset_; }
+
+  // How far the log is durable now.
+  Result<End> durable() {
+    if (!reader_) {
+      const auto superblock = read_superblock(files_, directory_);
+      if (!superblock && superblock.error().tag == "missing") return End{};  // never written
+      if (!superblock) return fail(superblock.error());
+      superblock_ = *superblock;
+      durable_ = superblock_.durable;
+      reader_ = std::make_unique<Reader>(files_, directory_, superblock_.log_id);
+    }
+    if (!watermark_) {
+      auto watermark = Watermark::open_to_read(files_, directory_, superblock_.log_id);
+      if (watermark) watermark_ = std::move(*watermark);
+    }
+    const auto told = watermark_ ? watermark_->read() : std::nullopt;
+    if (told && told->address > durable_.address) durable_ = *told;
+    if (!told && !asked_the_log_) {
+      // The writer is gone, and its word with it: believe what the frames prove.
+      const End proven = ONCE_TRY(find_durable_end(files_, directory_, superblock_));
+      if (proven.address > durable_.address) durable_ = proven;
+      asked_the_log_ = true;
+    }
+    return durable_;
+  }
+
+  // The next deliveries, at most `count_max`; an empty batch when there are none.
+  Result<Batch> next(std::size_t count_max) {
+    Batch batch;
+    const End end = ONCE_TRY(durable());
+    if (handed_ == held_.deliveries.size()) {
+      held_ = {};
+      handed_ = 0;
+      if (next_offset_ < 0) next_offset_ = reader_ ? ONCE_TRY(reader_->first_offset()) : 0;
+      if (next_offset_ >= end.offset) return batch;
+      held_ = ONCE_TRY(reader_->read(next_offset_, read_bytes, end));
+    }
+    const std::size_t count = std::min(count_max, held_.deliveries.size() - handed_);
+    const auto begin = held_.deliveries.begin() + static_cast<std::ptrdiff_t>(handed_);
+    batch.deliveries.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    handed_ += count;
+    for (Delivery& delivery : batch.deliveries) {
+      delivery.partition = name_;
+      if (delivery.offset < again_until_) delivery.attempt = attempt_;
+    }
+    next_offset_ = batch.deliveries.back().offset + 1;
+    if (next_offset_ >= again_until_) attempt_ = 1;
+    batch.partition = name_;
+    batch.end_offset = next_offset_;
+    batch.available_offset = end.offset;
+    batch.memory = held_.memory;
+    return batch;
+  }
+
+  Status seek(std::int64_t offset) {
+    const End end = ONCE_TRY(durable());
+    if (offset >= 0) {
+      const std::int64_t first = reader_ ? ONCE_TRY(reader_->first_offset()) : 0;
+      if (offset < first)
+        return fail(Remedy::stop, "gone",
+                    fmt::format("{} has no message {} any more: the oldest is {}. Messages were "
+                                "lost; keep them longer, or move the position",
+                                name_, offset, first));
+      if (offset > end.offset && offset > ONCE_TRY(readable_end()))
+        return fail(Remedy::stop, "gone",
+                    fmt::format("{} ends at {}, before message {}: it is not the log that was read "
+                                "before",
+                                name_, end.offset, offset));
+    }
+    go_to(offset);
+    again_until_ = 0;
+    attempt_ = 1;
+    return {};
+  }
+
+  void release(std::int64_t offset) {
+    if (offset < 0 || (next_offset_ >= 0 && offset >= next_offset_)) return;
+    again_until_ = std::max(again_until_, next_offset_);
+    ++attempt_;
+    go_to(offset);
+  }
+
+ private:
+  void go_to(std::int64_t offset) {
+    next_offset_ = offset;
+    held_ = {};
+    handed_ = 0;
+  }
+
+  // The end of all good frames: after a power cut the next writer finds more than what is proven
+  // to be durable, and a position may already be there.
+  Result<std::int64_t> readable_end() {
+    if (!reader_) return 0;
+    const auto segments = ONCE_TRY(list_segments(files_, directory_));
+    if (segments.empty()) return 0;
+    auto file = ONCE_TRY(files_.open(segment_path(directory_, segments.back()), OpenMode::read));
+    return ONCE_TRY(make_index(*file, superblock_.log_id, segments.back())).end_offset;
+  }
+
+  Files& files_;
+  const std::string directory_;
+  const std::string name_;
+  Superblock superblock_;
+  std::unique_ptr<Reader> reader_;
+  std::unique_ptr<Watermark> watermark_;
+  bool asked_the_log_ = false;
+  End durable_;
+  std::int64_t next_offset_ = -1;
+  ReadResult held_;  // read, of which `handed_` were delivered
+  std::size_t handed_ = 0;
+  std::int64_t again_until_ = 0;  // below this, deliveries are repetitions
+  std::uint32_t attempt_ = 1;
+};
+
+// The reading end of a topic: all its partitions in turn. Used by one thread.
+class LogSource final : public Source {
+ public:
+  LogSource(std::string name, LogSourceOptions options, std::vector<PartitionView> partitions)
+      : name_(std::move(name)), options_(options), partitions_(std::move(partitions)) {}
+
+  SourceTraits traits() const override { return {name_, true, true, -1}; }
+
+  Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override {
+    if (announced_ < partitions_.size()) {
+      Batch batch;
+      batch.event = Batch::Event::assigned;
+      batch.partition = partitions_[announced_++].name();
+      return batch;
+    }
+    // Naps are counted, not measured: a clock that stands still must not keep us here.
+    for (std::int64_t waited_ms = 0, nap_ms = 1;; nap_ms = std::min(nap_ms * 2, nap_ms_max)) {
+      Batch batch = ONCE_TRY(poll_once(count_max));
+      if (batch.event != Batch::Event::messages || !batch.deliveries.empty()) return batch;
+      if (waited_ms >= wait_ms) return batch;
+      nap_ms = std::min(nap_ms, wait_ms - waited_ms);
+      std::this_thread::sleep_for(std::chrono::milliseconds(nap_ms));
+      waited_ms += nap_ms;
+    }
+  }
+
+  // The position is kept by the reader's store, not here.
+  Status ack(std::span<const Delivery>) override { return {}; }
+
+  Status release(std::span<const Delivery> undone) override {
+    for (PartitionView& partition : partitions_) {
+      std::int64_t smallest = -1;
+      for (const Delivery& delivery : undone)
+        if (delivery.partition == partition.name() && (smallest < 0 || delivery.offset < smallest))
+          smallest = delivery.offset;
+      partition.release(smallest);
+    }
+    return {};
+  }
+
+  Status seek(std::string_view partition, std::int64_t offset) override {
+    if (offset < -1) return fail(Remedy::stop, "config", fmt::format("offset {}", offset));
+    for (PartitionView& candidate : partitions_)
+      if (candidate.name() == partition) return candidate.seek(offset);
+    return fail(Remedy::stop, "partition", fmt::format("{} has no {}", name_, partition));
+  }
+
+ private:
+  // Each partition gets its turn; the one after the last that had something comes first.
+  Result<Batch> poll_once(std::size_t count_max) {
+    for (std::size_t i = 0; i < partitions_.size() && count_max > 0; ++i) {
+      PartitionView& partition = partitions_[(turn_ + i) % partitions_.size()];
+      Batch batch = ONCE_TRY(partition.next(count_max));
+      if (batch.deliveries.empty()) continue;
+      turn_ = (turn_ + i + 1) % partitions_.size();
+      return batch;
+    }
+    Batch batch;
+    if (options_.stop_at_end && count_max > 0) batch.event = Batch::Event::end;
+    return batch;
+  }
+
+  const std::string name_;
+  const LogSourceOptions options_;
+  std::vector<PartitionView> partitions_;
+  std::size_t announced_ = 0;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> open_log_source(Files& files, const std::string& directory,
+                                                const std::string& topic,
+                                                const LogSourceOptions& options, Clock&) {
+  const TopicOptions settings = ONCE_TRY(read_topic(files, directory, topic));
+  std::vector<PartitionView> partitions;
+  partitions.reserve(settings.partitions);
+  for (std::uint32_t i = 0; i < settings.partitions; ++i)
+    partitions.emplace_back(files, partition_directory(directory, topic, i),
+                            fmt::format("{}/{}", topic, i));
+  return std::make_unique<LogSource>(fmt::format("file:{}/{}", directory, topic), options,
+                                     std::move(partitions));
+}
+
+}  // namespace once::log
+
+namespace once {
+
+Result<std::unique_ptr<Source>> open_log_source(const std::string& directory,
+                                                const std::string& topic,
+                                                const LogSourceOptions& options, Clock& clock) {
+  return log::open_log_source(system_files(), directory, topic, options, clock);
+}
+
+}  // namespace once

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/error.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+namespace once {
+namespace {
+
+struct Meaning {
+  Remedy remedy;
+  std::string_view tag;
+  std::string_view advice;
+};
+
+Meaning meaning_of(int code, SqliteStage stage) {
+  if (code == SQLITE_CANTOPEN_ISDIR) return {Remedy::stop, "foreign", "this is a directory"};
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+      return {Remedy::retry, "busy", "another process is writing to this file; try again"};
+    case SQLITE_SCHEMA:
+    case SQLITE_INTERRUPT:
+    case SQLITE_ABORT: return {Remedy::retry, "busy", "try again"};
+    case SQLITE_FULL: return {Remedy::retry, "full", "free some space, then try again"};
+    case SQLITE_NOMEM: return {Remedy::retry, "exhausted", "there is no memory left"};
+    case SQLITE_IOERR:
+      // The commit may be in the file although we were told that it failed.
+      if (stage == SqliteStage::commit)
+        return {Remedy::recheck, "io", "the disk may be failing; look up what is there"};
+      return {Remedy::stop, "io", "the disk may be failing"};
+    case SQLITE_CORRUPT:
+      return {Remedy::stop, "corrupt", "restore it from a backup, then replay the source"};
+    case SQLITE_NOTADB: return {Remedy::stop, "foreign", "this file is not an SQLite database"};
+    case SQLITE_READONLY:
+    case SQLITE_PERM: return {Remedy::stop, "denied", "check owner, rights and mount"};
+    case SQLITE_CANTOPEN:
+      return {Remedy::stop, "missing", "check that the directory exists and may be written"};
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG: return {Remedy::park, "constraint", "the database refuses this write"};
+    case SQLITE_AUTH:
+      return {Remedy::stop, "sql",
+              "a handler may neither end the transaction nor change the books of Once"};
+    default: return {Remedy::stop, "sql", "check the statement"};
+  }
+}
+
+}  // namespace
+
+Error error_from_sqlite(int code, SqliteStage stage, std::string_view where, std::string_view what,
+                        std::string_view native) {
+  const Meaning meaning = meaning_of(code, stage);
+  return {meaning.remedy, std::string(meaning.tag),
+          fmt::format("{}: cannot {}: {} (SQLite code {}); {}", where, what, native, code,
+                      meaning.advice),
+          std::nullopt};
+}
+
+}  // namespace once

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "base/failpoint.h"
+#include "model/ledger.h"
+#include "store/sqlite/sqlite.h"
+
+// Forgetting goes through the ledger in the order of ids, some rows per call, on the reader; what
+// is old enough is then deleted by its id in a short transaction. Neighbours share pages, so one
+// pass writes each page once, and admits pay for no index.
+
+namespace once {
+
+Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horizon_ms,
+                                      std::size_t rows_max) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_POINT(store_before_forget);
+  ONCE_TRY(move_horizon(scope, horizon_ms));
+  ONCE_POINT(store_after_horizon);
+
+  const std::int64_t horizon = ONCE_TRY(this->horizon_ms(scope));
+  const std::lock_guard lock(sweep_mutex_);
+  Sweep& sweep = sweeps_[std::string(scope)];
+  if (sweep.clean_horizon_ms >= horizon) return Forgotten{};
+  if (!sweep.running) sweep = {true, {}, horizon, sweep.clean_horizon_ms};
+  Findings found = ONCE_TRY(search(scope, sweep, rows_max));
+  Forgotten forgotten;
+  if (!found.ids.empty()) forgotten.rows = ONCE_TRY(erase(scope, found.ids, sweep.horizon_ms));
+  sweep.after_id = std::move(found.last_id);
+  if (found.complete) {
+    sweep.running = false;
+    sweep.clean_horizon_ms = sweep.horizon_ms;
+  }
+  forgotten.more = sweep.clean_horizon_ms < horizon;
+  return forgotten;
+}
+
+Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
+  if (horizon_ms <= ONCE_TRY(this->horizon_ms(scope))) return {};
+  return write([&](Connection& writer) -> Status {
+    const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
+    ONCE_TRY(writer.run(
+        "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?1, ?2) ON CONFLICT (scope) "
+        "DO UPDATE SET horizon_ms = max(horizon_ms, excluded.horizon_ms)",
+        {number, horizon_ms}));
+    return log_operation(number, "forget", fmt::format("{}", horizon_ms), "the horizon moved");
+  });
+}
+
+Result<SqliteStore::Findings> SqliteStore::search(std::string_view scope, const Sweep& sweep,
+                                                  std::size_t rows_max) {
+  return read([&](Connection& reader) -> Result<Findings> {
+    Findings found{{}, sweep.after_id, false};
+    Statement statement = ONCE_TRY(reader.prepare(
+        "SELECT id, born_ms FROM once_ledger "
+        "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id > ? ORDER BY id"));
+    statement.bind_text(1, scope);
+    statement.bind_blob(2, sweep.after_id);
+    for (std::size_t seen = 0; seen < options_.scan_rows_max; ++seen) {
+      const int code = statement.step();
+      found.complete = code == SQLITE_DONE;
+      if (found.complete) return found;
+      if (code != SQLITE_ROW) return fail(reader.error(code, "search the ledger"));
+      const bool old = statement.number(1) < sweep.horizon_ms;
+      if (old && found.ids.size() == rows_max) return found;
+      found.last_id = statement.bytes(0);
+      if (old) found.ids.push_back(found.last_id);
+    }
+    return found;
+  });
+}
+
+Result<std::size_t> SqliteStore::erase(std::string_view scope, const std::vector<std::string>& ids,
+                                       std::int64_t horizon_ms) {
+  return write([&](Connection& writer) -> Result<std::size_t> {
+    std::size_t rows = 0;
+    const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
+    for (const std::string& id : ids) {
+      ONCE_TRY(writer.run("DELETE FROM once_ledger WHERE scope = ? AND id = ? AND born_ms < ?",
+                          {number, Blob{id}, horizon_ms}));
+      rows += static_cast<std::size_t>(writer.changes());
+    }
+    return rows;
+  });
+}
+
+}  // namespace once

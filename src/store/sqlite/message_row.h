@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/message.h>
+#include <once/result.h>
+#include <once/transaction.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace once {
+
+// Names and values of headers as one tuple: it can be read in the sqlite3 shell and gives every
+// byte back.
+std::string encode_headers(std::span<const HeaderView> headers);
+std::string encode_headers(std::span<const Header> headers);
+[[nodiscard]] Result<std::vector<Header>> decode_headers(std::string_view encoded);
+
+// A fingerprint as the ledger keeps it; NULL and what is not one are "not compared".
+Fingerprint fingerprint_from(std::string_view bytes);
+
+}  // namespace once

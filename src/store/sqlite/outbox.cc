@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "model/ledger.h"
+#include "store/sqlite/message_row.h"
+#include "store/sqlite/sqlite.h"
+
+namespace once {
+
+// Rows take their numbers while their transaction holds the only turn at writing, so that numbers
+// and commits have the same order and `pending` can skip none.
+
+Result<std::vector<std::string>> SqliteStore::destinations() {
+  return read([&](Connection& reader) -> Result<std::vector<std::string>> {
+    std::vector<std::string> names;
+    const Rows rows =
+        ONCE_TRY(reader.query("SELECT name FROM once_name WHERE number IN "
+                              "(SELECT DISTINCT destination FROM once_outbox) ORDER BY name"));
+    for (const Row& row : rows) names.push_back(std::get<std::string>(row[0]));
+    return names;
+  });
+}
+
+Result<std::vector<OutboxRow>> SqliteStore::pending(std::string_view destination,
+                                                    std::size_t count_max) {
+  return read([&](Connection& reader) -> Result<std::vector<OutboxRow>> {
+    std::vector<OutboxRow> found;
+    Statement statement = ONCE_TRY(reader.prepare(
+        "SELECT number, id, key, body, headers, timestamp_ms, partition, sequence FROM once_outbox "
+        "WHERE destination = (SELECT number FROM once_name WHERE name = ?) "
+        "ORDER BY number LIMIT ?"));
+    statement.bind_text(1, destination);
+    statement.bind(2, static_cast<std::int64_t>(count_max));
+    int code = statement.step();
+    for (; code == SQLITE_ROW; code = statement.step()) {
+      OutboxRow row;
+      row.number = statement.number(0);
+      row.destination = destination;
+      row.message.id = statement.bytes(1);
+      row.message.key = statement.bytes(2);
+      row.message.body = statement.bytes(3);
+      row.message.headers = ONCE_TRY(decode_headers(statement.bytes(4)));
+      row.message.timestamp_ms = statement.number(5);
+      if (!statement.is_null(7))
+        row.route = Route{static_cast<std::uint32_t>(statement.number(6)),
+                          static_cast<std::uint64_t>(statement.number(7))};
+      found.push_back(std::move(row));
+    }
+    if (code != SQLITE_DONE) return fail(reader.error(code, "read the outbox"));
+    return found;
+  });
+}
+
+Status SqliteStore::check_fence(Connection& writer, std::string_view destination,
+                                std::uint64_t fence) {
+  const Position actual = ONCE_TRY(position_of(writer, relay_scope, destination));
+  if (fence == 0 || fence != actual.fence)
+    return fail(fenced_error(relay_scope, destination, {actual.offset, fence}, actual));
+  return {};
+}
+
+Status SqliteStore::assign(std::string_view destination, std::uint64_t fence,
+                           std::span<const std::int64_t> numbers,
+                           std::span<const std::uint32_t> partitions) {
+  if (numbers.size() != partitions.size())
+    return fail(Remedy::stop, "config", "assign needs one partition for each row");
+  return write([&](Connection& writer) -> Status {
+    ONCE_TRY(check_fence(writer, destination, fence));
+    const std::int64_t name = ONCE_TRY(names_.number_of(writer, destination));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const Rows row = ONCE_TRY(
+          writer.query("SELECT sequence FROM once_outbox WHERE number = ? AND destination = ?",
+                       {numbers[i], name}));
+      if (row.empty())
+        return fail(Remedy::stop, "missing",
+                    fmt::format("{}: row {} is not pending in the outbox for \"{}\"", traits().name,
+                                numbers[i], destination));
+      // A route that was given may have been used already: it never changes.
+      if (!std::holds_alternative<std::nullptr_t>(row[0][0])) continue;
+      const Rows next = ONCE_TRY(
+          writer.query("INSERT INTO once_route (destination, partition, next_sequence) "
+                       "VALUES (?, ?, 1) ON CONFLICT (destination, partition) "
+                       "DO UPDATE SET next_sequence = next_sequence + 1 RETURNING next_sequence",
+                       {name, partitions[i]}));
+      const std::int64_t sequence = std::get<std::int64_t>(next.at(0).at(0)) - 1;
+      ONCE_TRY(writer.run("UPDATE once_outbox SET partition = ?, sequence = ? WHERE number = ?",
+                          {partitions[i], sequence, numbers[i]}));
+    }
+    return {};
+  });
+}
+
+Status SqliteStore::sent(std::string_view destination, std::uint64_t fence,
+                         std::span<const std::int64_t> numbers) {
+  return write([&](Connection& writer) -> Status {
+    ONCE_TRY(check_fence(writer, destination, fence));
+    const std::int64_t name = ONCE_TRY(names_.number_of(writer, destination));
+    for (const std::int64_t number : numbers)
+      ONCE_TRY(writer.run("DELETE FROM once_outbox WHERE number = ? AND destination = ?",
+                          {number, name}));
+    return {};
+  });
+}
+
+}  // namespace once

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <once/identity.h>
+
+#include "store/sqlite/message_row.h"
+#include "store/sqlite/sqlite.h"
+
+namespace once {
+
+Result<std::optional<LedgerRecord>> SqliteStore::find(std::string_view scope, std::string_view id) {
+  return read([&](Connection& reader) -> Result<std::optional<LedgerRecord>> {
+    Statement statement = ONCE_TRY(
+        reader.prepare("SELECT fingerprint, outcome, result, born_ms, recorded_ms, offset, "
+                       "(SELECT name FROM once_name WHERE number = partition) FROM once_ledger "
+                       "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id = ?"));
+    statement.bind_text(1, scope);
+    statement.bind_blob(2, id);
+    const int code = statement.step();
+    if (code == SQLITE_DONE) return std::nullopt;
+    if (code != SQLITE_ROW) return fail(reader.error(code, "read the ledger"));
+    LedgerRecord record;
+    record.id = id;
+    record.fingerprint = fingerprint_from(statement.bytes(0));
+    record.outcome = {static_cast<Outcome::Kind>(statement.number(1)),
+                      std::string(statement.bytes(2)), 0};
+    record.born_ms = statement.number(3);
+    record.recorded_ms = statement.number(4);
+    record.offset = statement.number(5);
+    record.partition = statement.bytes(6);
+    return record;
+  });
+}
+
+Result<std::vector<ParkedRecord>> SqliteStore::parked(std::string_view scope,
+                                                      std::int64_t after_number,
+                                                      std::size_t count_max) {
+  return read([&](Connection& reader) -> Result<std::vector<ParkedRecord>> {
+    std::vector<ParkedRecord> records;
+    Statement statement = ONCE_TRY(reader.prepare(
+        "SELECT number, partition, offset, attempts, parked_ms, reason, id, key, body, headers, "
+        "timestamp_ms FROM once_parked "
+        "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND number > ? "
+        "ORDER BY number LIMIT ?"));
+    statement.bind_text(1, scope);
+    statement.bind(2, after_number);
+    statement.bind(3, static_cast<std::int64_t>(count_max));
+    int code = statement.step();
+    for (; code == SQLITE_ROW; code = statement.step()) {
+      ParkedRecord record;
+      record.number = statement.number(0);
+      record.partition = statement.bytes(1);
+      record.offset = statement.number(2);
+      record.attempts = static_cast<std::uint32_t>(statement.number(3));
+      record.parked_ms = statement.number(4);
+      record.reason = statement.bytes(5);
+      record.message.id = statement.bytes(6);
+      record.message.key = statement.bytes(7);
+      record.message.body = statement.bytes(8);
+      record.message.headers = ONCE_TRY(decode_headers(statement.bytes(9)));
+      record.message.timestamp_ms = statement.number(10);
+      records.push_back(std::move(record));
+    }
+    if (code != SQLITE_DONE) return fail(reader.error(code, "read the parked messages"));
+    return records;
+  });
+}
+
+Result<std::vector<OperationRecord>> SqliteStore::operations(std::string_view scope,
+                                                             std::int64_t after_number,
+                                                             std::size_t count_max) {
+  return read([&](Connection& reader) -> Result<std::vector<OperationRecord>> {
+    std::vector<OperationRecord> records;
+    Statement statement = ONCE_TRY(
+        reader.prepare("SELECT number, at_ms, action, subject, reason FROM once_operation "
+                       "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND number > ? "
+                       "ORDER BY number LIMIT ?"));
+    statement.bind_text(1, scope);
+    statement.bind(2, after_number);
+    statement.bind(3, static_cast<std::int64_t>(count_max));
+    int code = statement.step();
+    for (; code == SQLITE_ROW; code = statement.step())
+      records.push_back({statement.number(0), statement.number(1), std::string(statement.bytes(2)),
+                         std::string(statement.bytes(3)), std::string(statement.bytes(4))});
+    if (code != SQLITE_DONE) return fail(reader.error(code, "read the operations"));
+    return records;
+  });
+}
+
+Result<std::int64_t> SqliteStore::horizon_ms(std::string_view scope) {
+  return read([&](Connection& reader) -> Result<std::int64_t> {
+    const Rows rows =
+        ONCE_TRY(reader.query("SELECT horizon_ms FROM once_horizon "
+                              "WHERE scope = (SELECT number FROM once_name WHERE name = ?)",
+                              {scope}));
+    return rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
+  });
+}
+
+}  // namespace once

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/schema.h"
+
+#include <fmt/format.h>
+
+namespace once {
+
+// Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
+// The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
+// order of ids (docs/decisions/0003-forget-by-scanning.md).
+const std::array<std::string_view, 2> schema_steps = {
+    R"(
+CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
+INSERT INTO once_schema VALUES (1);
+
+CREATE TABLE once_name (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE once_ledger (
+  scope INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  fingerprint BLOB,
+  born_ms INTEGER NOT NULL,
+  recorded_ms INTEGER NOT NULL,
+  outcome INTEGER NOT NULL,
+  partition INTEGER NOT NULL,
+  offset INTEGER NOT NULL,
+  result BLOB,
+  PRIMARY KEY (scope, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE once_position (
+  scope INTEGER NOT NULL,
+  partition INTEGER NOT NULL,
+  offset INTEGER NOT NULL,
+  fence INTEGER NOT NULL,
+  PRIMARY KEY (scope, partition)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE once_horizon (
+  scope INTEGER PRIMARY KEY,
+  horizon_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE once_outbox (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  destination INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  key BLOB NOT NULL,
+  body BLOB NOT NULL,
+  headers BLOB NOT NULL,
+  timestamp_ms INTEGER NOT NULL,
+  partition INTEGER,
+  sequence INTEGER
+) STRICT;
+CREATE INDEX once_outbox_destination ON once_outbox (destination);
+
+CREATE TABLE once_route (
+  destination INTEGER NOT NULL,
+  partition INTEGER NOT NULL,
+  next_sequence INTEGER NOT NULL,
+  PRIMARY KEY (destination, partition)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE once_parked (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  scope INTEGER NOT NULL,
+  partition TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  parked_ms INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  id BLOB NOT NULL,
+  key BLOB NOT NULL,
+  body BLOB NOT NULL,
+  headers BLOB NOT NULL,
+  timestamp_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX once_parked_scope ON once_parked (scope);
+
+CREATE TABLE once_operation (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  scope INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  subject BLOB NOT NULL,
+  reason TEXT NOT NULL
+) STRICT;
+CREATE INDEX once_operation_scope ON once_operation (scope);
+)",
+    R"(
+UPDATE once_schema SET version = 2;
+
+CREATE TABLE once_counter (
+  name TEXT PRIMARY KEY,
+  last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW once_ledger_readable AS
+SELECT scopes.name AS scope, CAST(id AS TEXT) AS id,
+  CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked' ELSE '?' END
+    AS outcome,
+  CAST(result AS TEXT) AS result, partitions.name AS partition, offset,
+  strftime('%Y-%m-%dT%H:%M:%fZ', born_ms / 1000.0, 'unixepoch') AS born,
+  strftime('%Y-%m-%dT%H:%M:%fZ', recorded_ms / 1000.0, 'unixepoch') AS recorded,
+  hex(fingerprint) AS fingerprint
+FROM once_ledger
+JOIN once_name AS scopes ON scopes.number = scope
+JOIN once_name AS partitions ON partitions.number = partition;
+)",
+};
+
+namespace {
+
+Result<std::int64_t> version_of(Connection& writer) {
+  const Rows tables = ONCE_TRY(
+      writer.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'once_schema'"));
+  if (tables.empty()) return 0;
+  const Rows versions = ONCE_TRY(writer.query("SELECT version FROM once_schema"));
+  if (versions.size() != 1)
+    return fail(Remedy::stop, "corrupt", "the table once_schema must have exactly one row");
+  return std::get<std::int64_t>(versions[0][0]);
+}
+
+Status log_migration(Connection& writer, std::int64_t from, std::int64_t now_ms) {
+  ONCE_TRY(writer.run("INSERT INTO once_name (name) VALUES ('once.store') ON CONFLICT DO NOTHING"));
+  const std::string reason = fmt::format("from version {} to {}", from, schema_steps.size());
+  return writer.run(
+      "INSERT INTO once_operation (scope, at_ms, action, subject, reason) "
+      "SELECT number, ?, 'migrate', CAST('schema' AS BLOB), ? FROM once_name "
+      "WHERE name = 'once.store'",
+      {now_ms, reason});
+}
+
+Status migrate_from(Connection& writer, std::int64_t version, std::int64_t now_ms) {
+  for (auto step = static_cast<std::size_t>(version); step < schema_steps.size(); ++step)
+    ONCE_TRY(writer.script(std::string(schema_steps[step])));
+  ONCE_TRY(log_migration(writer, version, now_ms));
+  return writer.commit();
+}
+
+}  // namespace
+
+Result<std::int64_t> migrate(Connection& writer, std::int64_t now_ms) {
+  ONCE_TRY(writer.begin());
+  const auto version = version_of(writer);
+  const auto newest = static_cast<std::int64_t>(schema_steps.size());
+  if (!version || *version == newest) {
+    writer.rollback();
+    return version;
+  }
+  if (*version < 0 || *version > newest) {
+    writer.rollback();
+    return fail(Remedy::stop, "newer",
+                fmt::format("the schema has version {}, this program knows up to {}; use the newer "
+                            "program",
+                            *version, newest));
+  }
+  auto migrated = migrate_from(writer, *version, now_ms);
+  writer.rollback();  // does nothing after a commit
+  if (!migrated) return fail(std::move(migrated).error());
+  return version;
+}
+
+}  // namespace once

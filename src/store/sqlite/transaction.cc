@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/transaction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/ledger.h"
+#include "store/sqlite/message_row.h"
+
+namespace once {
+namespace {
+
+constexpr std::size_t fingerprint_bytes = 1 + std::tuple_size_v<decltype(Fingerprint::digest)>;
+
+// Version and digest as the ledger keeps them.
+std::array<char, fingerprint_bytes> bytes_of(const Fingerprint& fingerprint) {
+  std::array<char, fingerprint_bytes> bytes;
+  bytes[0] = static_cast<char>(fingerprint.version);
+  std::copy(fingerprint.digest.begin(), fingerprint.digest.end(), bytes.begin() + 1);
+  return bytes;
+}
+
+// Ids in order fall on the same pages of the ledger one after another. The sort is stable: of two
+// equal ids the first is the fresh one.
+std::vector<std::uint32_t> in_order_of_ids(std::span<const Entry> entries) {
+  std::vector<std::uint32_t> order(entries.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    return entries[a].id < entries[b].id;
+  };
+  if (!std::is_sorted(order.begin(), order.end(), before))
+    std::stable_sort(order.begin(), order.end(), before);
+  return order;
+}
+
+}  // namespace
+
+Fingerprint fingerprint_from(std::string_view bytes) {
+  Fingerprint fingerprint;
+  if (bytes.size() != fingerprint_bytes) return fingerprint;
+  fingerprint.version = static_cast<std::uint8_t>(bytes[0]);
+  std::copy(bytes.begin() + 1, bytes.end(), fingerprint.digest.begin());
+  return fingerprint;
+}
+
+SqliteTransaction::~SqliteTransaction() {
+  if (turn_ != nullptr) store_.roll_back_writing();
+}
+
+Status SqliteTransaction::check_open() const {
+  if (doom_) return fail(*doom_);
+  if (turn_ == nullptr)
+    return fail(Remedy::stop, "config", "the transaction was committed; begin another");
+  return {};
+}
+
+template <class T>
+Result<T> SqliteTransaction::keep(Result<T> result) {
+  if (!result) doom_ = result.error();
+  return result;
+}
+
+Result<std::int64_t> SqliteTransaction::scope_number() {
+  if (!scope_number_) scope_number_ = ONCE_TRY(store_.names_.number_of(writer(), scope_));
+  return *scope_number_;
+}
+
+Result<std::int64_t> SqliteTransaction::partition_number(std::string_view partition) {
+  if (partition_number_ == 0 || partition_ != partition) {
+    partition_number_ = ONCE_TRY(store_.names_.number_of(writer(), partition));
+    partition_ = partition;
+  }
+  return partition_number_;
+}
+
+Result<std::int64_t> SqliteTransaction::horizon_ms() {
+  if (!horizon_ms_) {
+    const std::int64_t scope = ONCE_TRY(scope_number());
+    const Rows rows =
+        ONCE_TRY(writer().query("SELECT horizon_ms FROM once_horizon WHERE scope = ?", {scope}));
+    horizon_ms_ = rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
+  }
+  return *horizon_ms_;
+}
+
+Status SqliteTransaction::advance(std::string_view partition, const Position& from,
+                                  std::int64_t to) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_advance(partition, from, to));
+  return keep(advance_now(partition, from, to));
+}
+
+Status SqliteTransaction::advance_now(std::string_view partition, const Position& from,
+                                      std::int64_t to) {
+  const std::int64_t scope = ONCE_TRY(scope_number());
+  const std::int64_t number = ONCE_TRY(partition_number(partition));
+  const auto fence = static_cast<std::int64_t>(from.fence);
+  ONCE_TRY(
+      writer().run("UPDATE once_position SET offset = ? "
+                   "WHERE scope = ? AND partition = ? AND offset = ? AND fence = ?",
+                   {to, scope, number, from.offset, fence}));
+  if (writer().changes() == 1) return {};
+  const Rows rows = ONCE_TRY(
+      writer().query("SELECT offset, fence FROM once_position WHERE scope = ? AND partition = ?",
+                     {scope, number}));
+  if (rows.empty() && from == Position{})
+    return writer().run("INSERT INTO once_position VALUES (?, ?, ?, 0)", {scope, number, to});
+  return fail(fenced_error(scope_, partition, from, position_in(rows)));
+}
+
+Result<std::vector<Verdict>> SqliteTransaction::admit(std::span<const Entry> entries) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_entries(entries));
+  return keep(admit_now(entries));
+}
+
+Result<std::vector<Verdict>> SqliteTransaction::admit_now(std::span<const Entry> entries) {
+  const std::int64_t scope = ONCE_TRY(scope_number());
+  const std::int64_t horizon = ONCE_TRY(horizon_ms());
+  const std::int64_t now_ms = store_.clock_.now_ms();
+  Statement insert = ONCE_TRY(writer().prepare(
+      "INSERT INTO once_ledger (scope, id, fingerprint, born_ms, recorded_ms, outcome, partition, "
+      "offset) VALUES (?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING"));
+  insert.bind(1, scope);
+  insert.bind(5, now_ms);
+  std::vector<Verdict> verdicts(entries.size());
+  fresh_.reserve(fresh_.size() + entries.size());
+  for (const std::uint32_t index : in_order_of_ids(entries)) {
+    const Entry& entry = entries[index];
+    const std::int64_t born_ms = ledger_time(entry.born_ms);
+    if (born_ms < horizon) {
+      // It may have been forgotten: only a record that is still there can say what it is.
+      verdicts[index] = ONCE_TRY(look_up(entry)).value_or(Verdict{Verdict::Kind::too_old, {}});
+      continue;
+    }
+    const std::int64_t partition = ONCE_TRY(partition_number(entry.partition));
+    const auto fingerprint = bytes_of(entry.fingerprint);
+    insert.bind_blob(2, entry.id);
+    if (entry.fingerprint.version == 0)
+      insert.bind_null(3);
+    else
+      insert.bind_blob(3, {fingerprint.data(), fingerprint.size()});
+    insert.bind(4, born_ms);
+    insert.bind(6, partition);
+    insert.bind(7, entry.offset);
+    const int code = insert.step();
+    insert.reset();
+    if (code != SQLITE_DONE) return fail(writer().error(code, "record an id"));
+    if (writer().changes() == 1) {
+      remember(entry, partition);
+      continue;
+    }
+    const auto stored = ONCE_TRY(look_up(entry));
+    if (!stored) return fail(Remedy::stop, "corrupt", "an id is in the ledger and not in it");
+    verdicts[index] = *stored;
+  }
+  return verdicts;
+}
+
+Result<std::optional<Verdict>> SqliteTransaction::look_up(const Entry& entry) {
+  Statement select = ONCE_TRY(writer().prepare(
+      "SELECT fingerprint, outcome, result FROM once_ledger WHERE scope = ? AND id = ?"));
+  select.bind(1, *scope_number_);
+  select.bind_blob(2, entry.id);
+  const int code = select.step();
+  if (code == SQLITE_DONE) return std::nullopt;
+  if (code != SQLITE_ROW) return fail(writer().error(code, "look up an id"));
+  const bool other = contradicts(fingerprint_from(select.bytes(0)), entry.fingerprint);
+  return Verdict{other ? Verdict::Kind::mismatch : Verdict::Kind::duplicate,
+                 {static_cast<Outcome::Kind>(select.number(1)), std::string(select.bytes(2)), 0}};
+}
+
+void SqliteTransaction::remember(const Entry& entry, std::int64_t partition) {
+  fresh_.push_back({partition, entry.offset, ids_.size(), entry.id.size()});
+  ids_ += entry.id;
+}
+
+std::vector<SqliteTransaction::Fresh>::iterator SqliteTransaction::find_fresh(
+    const Delivery& delivery, std::int64_t partition) {
+  const auto is_it = [&](const Fresh& fresh) {
+    return fresh.offset == delivery.offset && fresh.partition == partition &&
+           std::string_view(ids_).substr(fresh.id_at, fresh.id_size) == delivery.id;
+  };
+  const auto hint =
+      fresh_.begin() + static_cast<std::ptrdiff_t>(std::min(fresh_hint_, fresh_.size()));
+  auto found = std::find_if(hint, fresh_.end(), is_it);
+  if (found == fresh_.end()) {
+    found = std::find_if(fresh_.begin(), hint, is_it);
+    if (found == hint) return fresh_.end();
+  }
+  fresh_hint_ = static_cast<std::size_t>(found - fresh_.begin()) + 1;
+  return found;
+}
+
+Status SqliteTransaction::settle(const Delivery& delivery, const Outcome& outcome) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_settle(outcome));
+  return keep(settle_now(delivery, outcome));
+}
+
+Status SqliteTransaction::settle_now(const Delivery& delivery, const Outcome& outcome) {
+  if (!delivery.id.empty()) ONCE_TRY(settle_fresh(delivery, outcome));
+  if (outcome.kind == Outcome::Kind::parked) ONCE_TRY(park(delivery, outcome.detail));
+  return {};
+}
+
+Status SqliteTransaction::settle_fresh(const Delivery& delivery, const Outcome& outcome) {
+  if (fresh_.empty()) return {};
+  const std::int64_t partition = ONCE_TRY(partition_number(delivery.partition));
+  const auto fresh = find_fresh(delivery, partition);
+  if (fresh == fresh_.end()) return {};
+  if (outcome.kind == Outcome::Kind::no_effect) {
+    fresh_.erase(fresh);
+    return writer().run("DELETE FROM once_ledger WHERE scope = ? AND id = ?",
+                        {*scope_number_, Blob{delivery.id}});
+  }
+  if (outcome.kind == Outcome::Kind::applied && outcome.detail.empty()) return {};
+  return writer().run(
+      "UPDATE once_ledger SET outcome = ?, result = ? WHERE scope = ? AND id = ?",
+      {static_cast<int>(outcome.kind), Blob{outcome.detail}, *scope_number_, Blob{delivery.id}});
+}
+
+Status SqliteTransaction::park(const Delivery& delivery, const std::string& reason) {
+  const std::int64_t scope = ONCE_TRY(scope_number());
+  const std::string headers = encode_headers(delivery.headers);
+  ONCE_TRY(writer().run(
+      "INSERT INTO once_parked (scope, partition, offset, attempts, parked_ms, reason, id, key, "
+      "body, headers, timestamp_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      {scope, delivery.partition, delivery.offset, delivery.attempt, store_.clock_.now_ms(), reason,
+       Blob{delivery.id}, Blob{delivery.key}, Blob{delivery.body}, Blob{headers},
+       delivery.timestamp_ms}));
+  return store_.log_operation(scope, "park", delivery.id, reason);
+}
+
+Status SqliteTransaction::enqueue(std::string_view destination, const Message& message) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_destination(destination));
+  return keep(enqueue_now(destination, message));
+}
+
+Status SqliteTransaction::enqueue_now(std::string_view destination, const Message& message) {
+  const std::int64_t number = ONCE_TRY(store_.names_.number_of(writer(), destination));
+  const std::string headers = encode_headers(message.headers);
+  return writer().run(
+      "INSERT INTO once_outbox (destination, id, key, body, headers, timestamp_ms) "
+      "VALUES (?, ?, ?, ?, ?, ?)",
+      {number, Blob{message.id}, Blob{message.key}, Blob{message.body}, Blob{headers},
+       message.timestamp_ms});
+}
+
+Status SqliteTransaction::commit() {
+  ONCE_TRY(check_open());
+  auto committed = keep(store_.commit_writing());
+  turn_.reset();
+  return committed;
+}
+
+Status SqliteTransaction::execute(std::string_view statement, std::span<const Value> values,
+                                  const Expect& expect) {
+  ONCE_TRY(check_open());
+  return keep(execute_now(statement, values, expect));
+}
+
+Status SqliteTransaction::execute_now(std::string_view statement, std::span<const Value> values,
+                                      const Expect& expect) {
+  Statement prepared = ONCE_TRY(prepare(statement, values));
+  std::int64_t rows = 0;
+  int code = prepared.step();
+  for (; code == SQLITE_ROW; code = prepared.step()) ++rows;
+  if (code != SQLITE_DONE)
+    return fail(blame(writer().error(code, fmt::format("execute \"{}\"", statement)), expect));
+  if (expect.rows < 0) return {};
+  if (!prepared.reads_only()) rows = writer().changes();
+  if (rows == expect.rows) return {};
+  Error unmet{Remedy::park, "expect",
+              fmt::format("{}: \"{}\" touched {} rows, not {}", store_.traits().name, statement,
+                          rows, expect.rows),
+              std::nullopt};
+  if (const auto message = expect.message ? expect.message : message_)
+    unmet.culprit = Culprit{*message, expect.otherwise};
+  return fail(std::move(unmet));
+}
+
+Result<Rows> SqliteTransaction::query(std::string_view statement, std::span<const Value> values) {
+  ONCE_TRY(check_open());
+  const auto run = [&]() -> Result<Rows> {
+    Statement prepared = ONCE_TRY(prepare(statement, values));
+    return writer().rows(prepared);
+  };
+  auto rows = run();
+  if (!rows) return keep(Result<Rows>(fail(blame(std::move(rows).error(), {}))));
+  return rows;
+}
+
+Result<Statement> SqliteTransaction::prepare(std::string_view statement,
+                                             std::span<const Value> values) {
+  Statement prepared = ONCE_TRY(writer().prepare(statement, Connection::Side::handler));
+  if (prepared.parameters() != values.size())
+    return fail(Remedy::stop, "sql",
+                fmt::format("{}: \"{}\" has {} parameters, {} values were given",
+                            store_.traits().name, statement, prepared.parameters(), values.size()));
+  prepared.bind(values);
+  return prepared;
+}
+
+// A write that the database refuses belongs to the message on whose behalf it was made.
+Error SqliteTransaction::blame(Error error, const Expect& expect) const {
+  const auto message = expect.message ? expect.message : message_;
+  if (error.remedy == Remedy::park && message)
+    error.culprit = Culprit{*message, parked(error.text)};
+  return error;
+}
+
+}  // namespace once

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness.h"
+
+namespace once::bench {
+
+// Each measures its comparisons and writes one file of results.
+void bench_pipeline(const Settings& settings);
+void bench_log(const Settings& settings);
+void bench_growth(const Settings& settings);
+
+}  // namespace once::bench

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace once::bench {
+namespace {
+
+// All loads begin at the same time, so that a run can be repeated. A thousand messages a
+// millisecond is faster than any of the sides here.
+constexpr std::int64_t first_ms = 1'750'000'000'000;
+constexpr std::uint64_t messages_per_ms = 1000;
+constexpr std::string_view partition_name = "load/0";
+
+std::int64_t time_of(std::uint64_t number) {
+  return first_ms + static_cast<std::int64_t>(number / messages_per_ms);
+}
+
+std::uint64_t low_part(std::uint64_t number) { return scramble(number ^ 0x5bd1e995'5bd1e995ULL); }
+
+std::string random_id(std::uint64_t high, std::uint64_t low) {
+  return fmt::format("{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}", high >> 32, high >> 16 & 0xffff,
+                     high & 0xfff, low >> 48 & 0xfff, low & 0xffff'ffff'ffffULL);
+}
+
+}  // namespace
+
+std::uint64_t scramble(std::uint64_t number) {
+  std::uint64_t z = number + 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// Both kinds are written like a UUID, so that they only differ in where their order comes from.
+std::string make_id(IdKind kind, std::uint64_t number) {
+  const std::uint64_t low = low_part(number);
+  if (kind == IdKind::random) return random_id(scramble(number), low);
+  const auto time = static_cast<std::uint64_t>(time_of(number));
+  return fmt::format("{:08x}-{:04x}-7{:03x}-a{:03x}-{:012x}", time >> 16, time & 0xffff,
+                     number % messages_per_ms, low >> 48 & 0xfff, low & 0xffff'ffff'ffffULL);
+}
+
+std::string make_id_at(std::uint64_t place, std::uint64_t count) {
+  const std::uint64_t step = ~std::uint64_t{0} / count;
+  return random_id(place * step + scramble(place) % step, low_part(place));
+}
+
+Message make_message(IdKind kind, std::uint64_t number) {
+  Message message;
+  message.id = make_id(kind, number);
+  message.key = std::to_string(scramble(number) % account_count);
+  message.body =
+      fmt::format(R"({{"order":{},"account":{},"amount":1,"note":")", number, message.key);
+  message.body.resize(body_bytes - 2, 'n');
+  message.body += "\"}";
+  message.timestamp_ms = time_of(number);
+  return message;
+}
+
+std::vector<Message> make_messages(IdKind kind, std::uint64_t first, std::size_t count) {
+  std::vector<Message> messages;
+  messages.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) messages.push_back(make_message(kind, first + i));
+  return messages;
+}
+
+std::int64_t account_of(std::string_view key) {
+  std::int64_t number = 0;
+  std::from_chars(key.data(), key.data() + key.size(), number);
+  return number;
+}
+
+SourceTraits LoadSource::traits() const {
+  return {.name = "load:", .ordered = true, .replayable = true, .redelivery_ms_max = 0};
+}
+
+Status LoadSource::seek(std::string_view, std::int64_t offset) {
+  base_ = std::max<std::int64_t>(offset, 0);
+  next_ = 0;
+  return {};
+}
+
+Result<Batch> LoadSource::poll(std::size_t count_max, std::int64_t) {
+  Batch batch;
+  batch.partition = partition_name;
+  if (!announced_) {
+    announced_ = true;
+    batch.event = Batch::Event::assigned;
+    return batch;
+  }
+  if (next_ == messages_.size()) {
+    batch.event = Batch::Event::end;
+    return batch;
+  }
+  const std::size_t end = std::min(messages_.size(), next_ + count_max);
+  batch.deliveries.reserve(end - next_);
+  for (; next_ < end; ++next_) {
+    const Message& message = messages_[next_];
+    Delivery& delivery = batch.deliveries.emplace_back();
+    delivery.partition = partition_name;
+    delivery.offset = base_ + static_cast<std::int64_t>(next_);
+    delivery.id = message.id;
+    delivery.key = message.key;
+    delivery.body = message.body;
+    delivery.timestamp_ms = message.timestamp_ms;
+  }
+  batch.end_offset = batch.deliveries.back().offset + 1;
+  return batch;
+}
+
+}  // namespace once::bench

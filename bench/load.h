@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/message.h>
+#include <once/source.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace once::bench {
+
+inline constexpr std::int64_t account_count = 10'000;
+inline constexpr std::size_t body_bytes = 100;
+inline constexpr std::string_view update_account =
+    "UPDATE account SET balance = balance + ? WHERE number = ?";
+inline constexpr const char* create_accounts =
+    "CREATE TABLE account (number INTEGER PRIMARY KEY, balance INTEGER NOT NULL);"
+    "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
+    "INSERT INTO account SELECT i, 0 FROM n";
+
+// How the ids of the messages are spread: it decides which pages of a ledger are touched.
+enum class IdKind : std::uint8_t {
+  uuid7,   // in order of time: new ones are neighbours
+  random,  // all over the place: 128 random bits
+};
+
+// The message number `number` of a load: a payment to an account chosen by its number, with a
+// body of 100 bytes. The same number always gives the same message.
+Message make_message(IdKind kind, std::uint64_t number);
+std::string make_id(IdKind kind, std::uint64_t number);
+// The random id that stands at `place` among `count` in the order of a ledger: to fill one quickly.
+std::string make_id_at(std::uint64_t place, std::uint64_t count);
+std::vector<Message> make_messages(IdKind kind, std::uint64_t first, std::size_t count);
+
+std::uint64_t scramble(std::uint64_t number);  // a bijection that looks random
+
+// What the message does, for our handler and the peers alike.
+std::int64_t account_of(std::string_view key);
+
+// Messages in memory as a source of one partition, which ends with the last of them. `messages`
+// outlive it.
+class LoadSource final : public Source {
+ public:
+  explicit LoadSource(const std::vector<Message>& messages) : messages_(messages) {}
+
+  SourceTraits traits() const override;
+  Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
+  Status ack(std::span<const Delivery>) override { return {}; }
+  Status release(std::span<const Delivery>) override { return {}; }
+  Status seek(std::string_view, std::int64_t offset) override;
+
+ private:
+  const std::vector<Message>& messages_;
+  std::int64_t base_ = 0;  // the offset of the first message: what the store has is behind it
+  std::size_t next_ = 0;
+  bool announced_ = false;
+};
+
+}  // namespace once::bench

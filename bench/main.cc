@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Once beside its peers; `bench/run` calls this for each benchmark and prints the table.
+#include <CLI/CLI.hpp>
+
+#include "benchmarks.h"
+
+int main(int argc, char** argv) {
+  once::bench::Settings settings;
+  settings.directory = ".";
+  settings.results = "results";
+  CLI::App app{"Measures Once beside its peers, in alternating rounds."};
+  app.add_option("--dir", settings.directory, "where the measured files live")
+      ->capture_default_str();
+  app.add_option("--results", settings.results, "where the JSON goes")->capture_default_str();
+  app.add_option("--rounds", settings.rounds, "rounds per comparison")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_flag("--quick", settings.quick, "tiny sizes and one round: only shows that it runs");
+  app.add_subcommand("pipeline", "SQLite pipeline, the per-message recipe, raw SQLite")
+      ->callback([&] { once::bench::bench_pipeline(settings); });
+  app.add_subcommand("log", "appends with producer dedup, raw group-committed appends")
+      ->callback([&] { once::bench::bench_log(settings); });
+  app.add_subcommand("growth", "the cost of a message in a small and in a large ledger and log")
+      ->callback([&] { once::bench::bench_growth(settings); });
+  app.require_subcommand(1);
+  app.parse_complete_callback([&] {
+    if (!settings.quick) return;
+    settings.rounds = 1;
+    settings.warm_up_rounds = 0;
+  });
+  CLI11_PARSE(app, argc, argv);
+  return 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "raw_sqlite.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+
+#include "harness.h"
+#include "load.h"
+
+namespace once::bench {
+
+RawSqlite::RawSqlite(const std::string& path) {
+  check(sqlite3_open(path.c_str(), &connection_));
+  run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536");
+  run("CREATE TABLE processed (id TEXT PRIMARY KEY) WITHOUT ROWID");
+  run(create_accounts);
+  begin_ = prepare("BEGIN IMMEDIATE");
+  commit_ = prepare("COMMIT");
+  insert_or_ignore_ = prepare("INSERT OR IGNORE INTO processed VALUES (?)");
+  insert_ = prepare("INSERT INTO processed VALUES (?)");
+  update_ = prepare(std::string(update_account).c_str());
+}
+
+RawSqlite::~RawSqlite() {
+  for (sqlite3_stmt* statement : {begin_, commit_, insert_or_ignore_, insert_, update_})
+    sqlite3_finalize(statement);
+  sqlite3_close(connection_);
+}
+
+void RawSqlite::per_message(std::span<const Message> messages) {
+  for (const Message& message : messages) {
+    step(begin_);
+    insert_id(insert_or_ignore_, message);
+    if (sqlite3_changes(connection_) == 1) change_account(message);
+    step(commit_);
+  }
+}
+
+void RawSqlite::batched(std::span<const Message> messages, std::size_t rows) {
+  while (!messages.empty()) {
+    const auto batch = messages.first(std::min(rows, messages.size()));
+    step(begin_);
+    for (const Message& message : batch) {
+      insert_id(insert_, message);
+      change_account(message);
+    }
+    step(commit_);
+    messages = messages.subspan(batch.size());
+  }
+}
+
+void RawSqlite::run(const char* statements) {
+  check(sqlite3_exec(connection_, statements, nullptr, nullptr, nullptr));
+}
+
+sqlite3_stmt* RawSqlite::prepare(const char* statement) {
+  sqlite3_stmt* prepared = nullptr;
+  check(sqlite3_prepare_v3(connection_, statement, -1, SQLITE_PREPARE_PERSISTENT, &prepared,
+                           nullptr));
+  return prepared;
+}
+
+void RawSqlite::step(sqlite3_stmt* statement) {
+  check(sqlite3_step(statement));
+  check(sqlite3_reset(statement));
+}
+
+void RawSqlite::insert_id(sqlite3_stmt* statement, const Message& message) {
+  check(sqlite3_bind_text(statement, 1, message.id.data(), static_cast<int>(message.id.size()),
+                          SQLITE_STATIC));
+  step(statement);
+}
+
+void RawSqlite::change_account(const Message& message) {
+  check(sqlite3_bind_int64(update_, 1, 1));
+  check(sqlite3_bind_int64(update_, 2, account_of(message.key)));
+  step(update_);
+}
+
+void RawSqlite::check(int answer) {
+  if (answer != SQLITE_OK && answer != SQLITE_DONE && answer != SQLITE_ROW)
+    give_up(std::string("raw SQLite: ") + sqlite3_errmsg(connection_));
+}
+
+}  // namespace once::bench

@@ -1,10 +1,6 @@
 # One folder, one static library, one test program.
 
 set(once_warnings -Wall -Wextra -Wconversion -Wshadow -Werror)
-# g++ 12 finds these two in its own std::string when it optimizes (GCC bugs 105651 and 105562).
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  list(APPEND once_warnings -Wno-restrict -Wno-maybe-uninitialized)
-endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # In optimised code g++ 12 sees these where they are not (GCC bugs 105562 and 105651); clang and
   # the sanitizers look for the real ones.

@@ -14,7 +14,7 @@
 namespace once::log {
 namespace {
 
-constexpr std::size_t scan_bytes = 256 << 10;
+constexpr std::size_t scan_bytes = 64 << 10;
 
 tl::unexpected<Error> corrupt(const std::string& path, std::int64_t position,
                               std::string_view what) {
@@ -34,11 +34,11 @@ struct Break {
 };
 
 Result<bool> is_zero_from(File& file, std::int64_t position) {
-  std::vector<char> chunk(scan_bytes);
+  const auto chunk = std::make_unique_for_overwrite<char[]>(scan_bytes);
   for (;;) {
-    const std::size_t got = ONCE_TRY(file.read_at(position, chunk));
-    if (!is_zero({chunk.data(), got})) return false;
-    if (got < chunk.size()) return true;
+    const std::size_t got = ONCE_TRY(file.read_at(position, {chunk.get(), scan_bytes}));
+    if (!is_zero({chunk.get(), got})) return false;
+    if (got < scan_bytes) return true;
     position += static_cast<std::int64_t>(got);
   }
 }
@@ -47,10 +47,10 @@ Result<bool> is_zero_from(File& file, std::int64_t position) {
 // belongs to a later group proves that the place of the break was durable.
 Result<std::uint64_t> watermark_behind(const Break& at) {
   std::uint64_t watermark = 0;
-  std::vector<char> chunk(scan_bytes);
+  const auto chunk = std::make_unique_for_overwrite<char[]>(scan_bytes);
   for (std::int64_t begin = at.found.position + 1;;) {
-    const std::size_t got = ONCE_TRY(at.file.read_at(begin, chunk));
-    const std::string_view bytes(chunk.data(), got);
+    const std::size_t got = ONCE_TRY(at.file.read_at(begin, {chunk.get(), scan_bytes}));
+    const std::string_view bytes(chunk.get(), got);
     for (std::size_t i = bytes.find("ONCE"); i != std::string_view::npos;
          i = bytes.find("ONCE", i + 1)) {
       if (got - i < frame_header_bytes) break;
@@ -61,7 +61,7 @@ Result<std::uint64_t> watermark_behind(const Break& at) {
           answer.header.address == at.expected.address + distance)
         watermark = std::max(watermark, answer.header.synced_upto);
     }
-    if (got < chunk.size()) return watermark;
+    if (got < scan_bytes) return watermark;
     begin += static_cast<std::int64_t>(got - frame_header_bytes);  // a header on the edge
   }
 }
@@ -392,7 +392,10 @@ Result<Tail> create_segment(Files& files, const std::string& directory, std::uin
   tail.reserved_bytes = static_cast<std::int64_t>(frame.size()) + reserve_bytes;
   if (auto reserved = tail.file->resize(tail.reserved_bytes); !reserved) {
     tail.file.reset();
-    (void)files.remove(path);  // removed at the latest when the partition is opened again
+    // The log goes on without it, so its name must not come back after a crash.
+    Status removed = files.remove(path);
+    if (removed) removed = files.sync_directory(directory);
+    if (!removed) return fail(Remedy::recheck, removed.error().tag, removed.error().text);
     return fail(std::move(reserved).error());
   }
   const std::string_view view = frame.view();

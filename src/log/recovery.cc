@@ -184,9 +184,10 @@ class Recovery {
                                 directory_));
       superblock = Superblock{new_log_id, 1, {}, 0};
       ONCE_TRY(create_superblock(files_, directory_, *superblock));
-      ONCE_TRY(files_.sync_directory(parent_directory(directory_)));
     }
     if (!superblock) return fail(std::move(superblock).error());
+    // Every time: whoever made the directory may have died before its name was durable.
+    ONCE_TRY(files_.sync_directory(parent_directory(directory_)));
     result_.superblock = *superblock;
     return {};
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "log/topic.h"
+
 namespace once::simulation {
 namespace {
 
@@ -15,22 +17,14 @@ tl::unexpected<Error> died_on_us() {
   return fail(Remedy::recheck, "lost", "the broker died before it answered");
 }
 
-std::string directory_of(const PartitionName& where) {
-  return fmt::format("{}/{}/{}", log_directory, where.first, where.second);
-}
-
 }  // namespace
 
 Broker::Broker(Context& context, std::map<std::string, TopicOptions> topics)
     : context_(context), topics_(std::move(topics)) {
-  // The directories of the topics are made durable when the topics are made, long before.
   testing::SimFiles files(context_.disk);
-  for (const auto& [topic, options] : topics_) {
-    const std::string directory = log_directory + "/" + topic;
-    bool made = replace_file(files, directory + "/made", "").has_value();
-    made = made && files.sync_directory(log_directory) && files.sync_directory(".");
-    if (!made) context_.history.violate("the topics cannot be made");
-  }
+  for (const auto& [topic, options] : topics_)
+    if (const auto made = log::create_topic(files, log_directory, topic, options); !made)
+      context_.history.violate("the topics cannot be made: " + made.error().text);
 }
 
 Broker::~Broker() { partitions_.clear(); }
@@ -87,8 +81,8 @@ Status Broker::open_partitions() {
       options.hold_count_max = 8;
       options.random = [this] { return context_.random.next(); };
       const PartitionName where{topic, i};
-      partitions_[where] =
-          ONCE_TRY(log::Partition::open(*files_, context_.clock, directory_of(where), options));
+      partitions_[where] = ONCE_TRY(log::Partition::open(
+          *files_, context_.clock, log::partition_directory(log_directory, topic, i), options));
     }
   }
   return {};

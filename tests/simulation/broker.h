@@ -21,10 +21,6 @@ namespace once::simulation {
 
 inline const std::string log_directory = "data";
 
-// A source of the real log on a simulated disk.
-[[nodiscard]] Result<std::unique_ptr<Source>> open_source(Files& files, const std::string& topic,
-                                                          Clock& clock);
-
 // An append on its way.
 struct Request {
   PartitionName where;

@@ -85,6 +85,8 @@ Status Consumer::poll() {
   if (lane_.batches_queued() > 3) return {};
   auto polled = source_->poll(1 + context_.random.below(8), 0);
   if (!polled && polled.error().remedy != Remedy::stop) return {};  // the broker is away
+  if (!polled && polled.error().tag != "dead")
+    context_.history.violate("a consumer cannot read the log: " + polled.error().text);
   Batch batch = ONCE_TRY(std::move(polled));
   if (batch.event == Batch::Event::assigned) return assigned(batch.partition);
   if (batch.event != Batch::Event::messages) return {};
@@ -102,6 +104,7 @@ Status Consumer::poll() {
 Status Consumer::assigned(std::string_view partition) {
   const Position position = ONCE_TRY(store_.take(purpose_.options.scope, partition));
   const Status sought = source_->seek(partition, position.offset);
+  if (!sought && sought.error().tag == "dead") return sought;
   if (!sought) {
     context_.history.violate(fmt::format("the position {} of {} {} is not in the log: {}",
                                          position.offset, purpose_.topic, partition,

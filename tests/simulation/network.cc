@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "simulation/broker.h"
@@ -76,7 +78,8 @@ void Network::deliver_late() {
 RemoteSource::RemoteSource(Broker& broker, std::string topic)
     : broker_(broker), topic_(std::move(topic)) {
   const std::uint32_t count = broker_.partitions(topic_).value();
-  for (std::uint32_t i = 0; i < count; ++i) partitions_.push_back({std::to_string(i)});
+  for (std::uint32_t i = 0; i < count; ++i)
+    partitions_.push_back({fmt::format("{}/{}", topic_, i)});
 }
 
 SourceTraits RemoteSource::traits() const {

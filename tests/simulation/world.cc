@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "log/topic.h"
 #include "simulation/books.h"
 #include "simulation/broker.h"
 #include "simulation/consumer.h"
@@ -104,7 +105,7 @@ void World::choose_settings() {
   orders.options.retry.backoff_ms_min = 1;
   orders.options.retry.backoff_ms_max = 50;
   orders.options.batch_count_max = 1 + context_.random.below(8);
-  orders.options.retention_ms = context_.random.chance(400) ? 300 : -1;
+  orders.options.retention_ms = context_.random.chance(400) ? 60 : -1;
   if (options_.canary == Canary::none && context_.random.chance(150)) {
     orders.options.semantics =
         context_.random.chance(500) ? Semantics::at_least_once : Semantics::at_most_once;
@@ -173,10 +174,24 @@ void World::send_as_a_stranger() {
   if (answer) context_.history.violate("a producer that never entered was accepted");
 }
 
+// Half of the consumers are processes on the broker's machine that read its files; the others are
+// elsewhere and ask the broker.
 Consumer* World::start_consumer_of(const Purpose& purpose) {
-  consumers_.push_back(
-      std::make_unique<Consumer>(context_, store_, purpose, ++consumer_count_, nullptr,
-                                 std::make_unique<RemoteSource>(broker_, purpose.topic)));
+  std::unique_ptr<testing::SimFiles> files;
+  std::unique_ptr<Source> source;
+  if (context_.random.chance(500)) {
+    files = std::make_unique<testing::SimFiles>(context_.disk);
+    auto opened = log::open_log_source(*files, log_directory, purpose.topic, {}, context_.clock);
+    if (!opened) {
+      context_.history.violate("a consumer cannot read the log: " + opened.error().text);
+      return nullptr;
+    }
+    source = std::move(*opened);
+  } else {
+    source = std::make_unique<RemoteSource>(broker_, purpose.topic);
+  }
+  consumers_.push_back(std::make_unique<Consumer>(context_, store_, purpose, ++consumer_count_,
+                                                  std::move(files), std::move(source)));
   return consumers_.back().get();
 }
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bugs that others shipped, planted in our own sources: a test suite that does not find them is
+// worth nothing. Only this program contains them (ONCE_MUTANTS).
+#include "base/mutant.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "log/partition.h"
+#include "simulation/world.h"
+#include "store/sqlite/connection.h"
+#include "testing/scratch.h"
+#include "testing/sim_clock.h"
+#include "testing/sim_disk.h"
+
+namespace once {
+namespace {
+
+using Problems = std::vector<std::string>;
+
+// The simulator, until it finds something.
+Problems simulate(std::uint64_t seeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const auto report = simulation::run_world({.seed = seed});
+    if (report.violations.empty()) continue;
+    Problems problems = report.violations;
+    problems.insert(problems.begin(), fmt::format("seed {}", seed));
+    return problems;
+  }
+  return {};
+}
+
+// A partition with some segments of acknowledged messages.
+class SmallLog {
+ public:
+  static constexpr std::int64_t message_count = 40;
+
+  SmallLog() : disk_(1) {
+    auto partition = open().value();
+    Stamp stamp = partition->enter("sender").value();
+    for (std::int64_t i = 0; i < message_count; ++i) {
+      Message message;
+      message.id = fmt::format("m{}", i);
+      message.body = std::string(200, static_cast<char>('a' + i % 26));
+      const auto ticket = partition->stage(stamp, std::span(&message, 1)).value();
+      EXPECT_TRUE(partition->sync());
+      EXPECT_TRUE(partition->outcome(ticket));
+      ++stamp.sequence;
+    }
+  }
+
+  Result<std::unique_ptr<log::Partition>> open() {
+    files_ = std::make_unique<testing::SimFiles>(disk_);
+    log::PartitionOptions options;
+    options.segment_bytes_max = 4096;
+    options.random = [] { return std::uint64_t{7}; };
+    return log::Partition::open(*files_, clock_, "log/0", options);
+  }
+
+  // Opens it and reads it: it has all its messages, or it says that it is damaged.
+  Problems problems() {
+    auto partition = open();
+    if (!partition) return {};
+    std::int64_t offset = 0;
+    while (offset < (*partition)->end_offset()) {
+      const auto read = (*partition)->read(offset, 1 << 20);
+      if (!read) return {};
+      if (read->end_offset <= offset) break;
+      offset = read->end_offset;
+    }
+    if (offset == message_count) return {};
+    return {fmt::format("{} of {} acknowledged messages are left, and nobody was told", offset,
+                        message_count)};
+  }
+
+  testing::SimDisk& disk() { return disk_; }
+
+ private:
+  testing::SimDisk disk_;
+  testing::SimClock clock_;
+  std::unique_ptr<testing::SimFiles> files_;
+};
+
+// One bit of every few bytes of every file, each time in a new log.
+Problems flip_bits() {
+  for (const std::string& path : SmallLog().disk().paths()) {
+    for (std::int64_t bit = 3;; bit += 8 * 37 + 1) {
+      SmallLog log;
+      if (!log.disk().flip_bit(path, bit)) break;
+      Problems problems = log.problems();
+      if (problems.empty()) continue;
+      problems.push_back(fmt::format("after bit {} of {} was flipped", bit, path));
+      return problems;
+    }
+  }
+  return {};
+}
+
+// Files that are only caches are lost or damaged; the messages must not suffer.
+Problems lose_indexes() {
+  SmallLog log;
+  int damaged = 0;
+  for (const std::string& path : log.disk().paths())
+    if (path.ends_with(".index")) damaged += log.disk().flip_bit(path, 100) ? 1 : 0;
+  EXPECT_GT(damaged, 0);
+  auto partition = log.open();
+  if (!partition) return {"a damaged cache keeps the log from opening: " + partition.error().text};
+  partition->reset();
+  return log.problems();
+}
+
+Problems open_unsafe_database() {
+  const testing::Scratch scratch;
+  ConnectionOptions options;
+  options.synchronous = "NORMAL";
+  if (Connection::open(scratch.path("unsafe.db"), options))
+    return {"a database that loses commits in a power cut was accepted"};
+  return {};
+}
+
+struct Planted {
+  Mutant mutant;
+  const char* name;
+  std::function<Problems()> find;
+};
+
+Problems find_by_simulation() { return simulate(3000); }
+
+const std::vector<Planted>& all_planted() {
+  static const std::vector<Planted> all{
+      {Mutant::ack_before_sync, "ack_before_sync", find_by_simulation},
+      {Mutant::table_before_durable, "table_before_durable", find_by_simulation},
+      {Mutant::drop_batch_for_one_duplicate, "drop_batch_for_one_duplicate", find_by_simulation},
+      {Mutant::gap_resets_sequence, "gap_resets_sequence", find_by_simulation},
+      {Mutant::unknown_taken_for_failed, "unknown_taken_for_failed", find_by_simulation},
+      {Mutant::unknown_producer_accepted, "unknown_producer_accepted", find_by_simulation},
+      {Mutant::snapshot_without_intervals, "snapshot_without_intervals", find_by_simulation},
+      {Mutant::horizon_by_wall_clock, "horizon_by_wall_clock", find_by_simulation},
+      {Mutant::reordered_taken_for_duplicate, "reordered_taken_for_duplicate", find_by_simulation},
+      {Mutant::fsync_retried, "fsync_retried", find_by_simulation},
+      {Mutant::sync_failure_acknowledged, "sync_failure_acknowledged", find_by_simulation},
+      {Mutant::corruption_cut_as_torn_tail, "corruption_cut_as_torn_tail", flip_bits},
+      {Mutant::bad_snapshot_deletes_data, "bad_snapshot_deletes_data", lose_indexes},
+      {Mutant::no_directory_sync, "no_directory_sync", find_by_simulation},
+      {Mutant::rename_before_sync, "rename_before_sync", find_by_simulation},
+      {Mutant::position_before_effect, "position_before_effect", find_by_simulation},
+      {Mutant::ledger_outside_transaction, "ledger_outside_transaction", find_by_simulation},
+      {Mutant::zombie_not_fenced, "zombie_not_fenced", find_by_simulation},
+      {Mutant::unsafe_sync_mode_accepted, "unsafe_sync_mode_accepted", open_unsafe_database},
+      {Mutant::ack_what_was_polled, "ack_what_was_polled", find_by_simulation},
+  };
+  return all;
+}
+
+class Mutation : public ::testing::TestWithParam<Planted> {
+ protected:
+  void TearDown() override { active_mutant = Mutant::none; }
+};
+
+TEST_P(Mutation, is_found) {
+  active_mutant = GetParam().mutant;
+  const Problems problems = GetParam().find();
+  EXPECT_FALSE(problems.empty()) << "nobody noticed the bug " << GetParam().name;
+  for (const std::string& problem : problems) std::printf("%s\n", problem.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(Bug, Mutation, ::testing::ValuesIn(all_planted()),
+                         [](const auto& planted) { return std::string(planted.param.name); });
+
+TEST(Mutation, without_a_bug_nothing_is_found) {
+  EXPECT_EQ(simulate(500), Problems{});
+  EXPECT_EQ(flip_bits(), Problems{});
+  EXPECT_EQ(lose_indexes(), Problems{});
+  EXPECT_EQ(open_unsafe_database(), Problems{});
+}
+
+TEST(Mutation, every_bug_is_planted) {
+  EXPECT_EQ(all_planted().size() + 1, static_cast<std::size_t>(Mutant::count_));
+}
+
+}  // namespace
+}  // namespace once

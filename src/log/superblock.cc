@@ -94,11 +94,23 @@ Status create_superblock(Files& files, const std::string& directory, const Super
   return replace_file(files, path_of(directory), content);
 }
 
+// The worse copy first: after a crash in the middle of an earlier update it is damaged, and the
+// other one is all there is.
 Status update_superblock(Files& files, const std::string& directory, const Superblock& superblock) {
   auto file = ONCE_TRY(files.open(path_of(directory), OpenMode::write));
+  std::array<std::int64_t, 2> positions{0, copy_distance_bytes};
+  std::array<Decoded, 2> found;
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    Copy old{};
+    if (ONCE_TRY(file->read_at(positions[i], old)) == old.size())
+      found[i] = decode({old.data(), old.size()});
+  }
+  if (found[0].good &&
+      (!found[1].good || found[0].superblock.generation >= found[1].superblock.generation))
+    std::swap(positions[0], positions[1]);
   const Copy copy = encode(superblock);
   const std::string_view view(copy.data(), copy.size());
-  for (const std::int64_t position : {std::int64_t{0}, copy_distance_bytes}) {
+  for (const std::int64_t position : positions) {
     ONCE_TRY(file->write_at(position, std::span(&view, 1)));
     ONCE_TRY(file->sync());
   }

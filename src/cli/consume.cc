@@ -64,9 +64,9 @@ class Printer {
       output_.write(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}\n", "partition", "offset", "id",
                                 "key", "body"));
     headed_ = true;
-    output_.write(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}\n", delivery.partition,
-                              delivery.offset, shown(delivery.id), shown(delivery.key),
-                              shown(delivery.body)));
+    output_.write(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}\n",
+                              partition_number(delivery.partition), delivery.offset,
+                              shown(delivery.id), shown(delivery.key), shown(delivery.body)));
   }
   static std::string shown(std::string_view bytes) {
     return is_utf8(bytes) ? printable(bytes) : "base64:" + base64_of(bytes);
@@ -101,7 +101,7 @@ class Consumption {
  private:
   std::int64_t left() const { return flags_.count < 0 ? 1000 : flags_.count - taken_; }
   bool wanted(std::string_view partition) const {
-    return flags_.partition.empty() || flags_.partition == partition;
+    return flags_.partition.empty() || flags_.partition == partition_number(partition);
   }
 
   Status start(std::string_view partition) {
@@ -119,7 +119,8 @@ class Consumption {
       info_ = ONCE_TRY(describe_topic(address.directory, address.topic));
     }
     for (const PartitionInfo& known : info_->partitions)
-      if (fmt::format("{}", known.partition) == partition) return known.end_offset;
+      if (fmt::format("{}", known.partition) == partition_number(partition))
+        return known.end_offset;
     return fail(Remedy::retry, "missing", fmt::format("partition {} has no end", partition));
   }
 

@@ -122,14 +122,19 @@ Status take_field(const std::string& name, const Json& value, Message& message) 
 
 bool is_utf8(std::string_view bytes) { return simdjson::validate_utf8(bytes.data(), bytes.size()); }
 
+std::string_view partition_number(std::string_view partition) {
+  return partition.substr(partition.find_last_of('/') + 1);  // npos + 1 is 0
+}
+
 Json json_of(const Delivery& delivery) {
   Json json;
-  const bool numeric = !delivery.partition.empty() && delivery.partition.size() < 10 &&
-                       delivery.partition.find_first_not_of("0123456789") == std::string_view::npos;
+  const std::string_view number = partition_number(delivery.partition);
+  const bool numeric = !number.empty() && number.size() < 10 &&
+                       number.find_first_not_of("0123456789") == std::string_view::npos;
   if (numeric)
-    json["partition"] = std::stoi(std::string(delivery.partition));
+    json["partition"] = std::stoi(std::string(number));
   else
-    json["partition"] = delivery.partition;
+    json["partition"] = number;
   json["offset"] = delivery.offset;
   put(json, "id", delivery.id);
   put(json, "key", delivery.key);

@@ -21,6 +21,9 @@ Json json_of(const Delivery& delivery);
 // log can know (partition, offset, stamp) are skipped; any other is an error (tag "input").
 Result<Message> message_of(std::string_view line);
 
+// The part of a partition's name that tells it from the others of its topic: "orders/3" is 3.
+std::string_view partition_number(std::string_view partition);
+
 std::string base64_of(std::string_view bytes);
 Result<std::string> bytes_of_base64(std::string_view text);
 

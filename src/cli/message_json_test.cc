@@ -36,7 +36,7 @@ TEST(MessageJson, every_byte_comes_back_from_json) {
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
   const std::array headers{HeaderView{"plain", "text"}, HeaderView{"plain", all}};
   Delivery delivery;
-  delivery.partition = "3";
+  delivery.partition = "orders/3";
   delivery.offset = 42;
   delivery.id = all;
   delivery.key = "key";

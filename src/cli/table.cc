@@ -9,8 +9,10 @@
 namespace once::cli {
 namespace {
 
+// Or a word that stands for one.
 bool is_number(std::string_view text) {
   if (text.empty()) return false;
+  if (text == "yes" || text == "no") return true;
   return std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || c == ',' || c == '.' || c == '-' || c == '%';
   });

@@ -44,8 +44,9 @@ TEST(Open, file_url_opens_the_log_as_source_and_sink) {
   auto source = open_source("file:" + scratch.path("orders") + "?end=stop");
   ASSERT_TRUE(source) << source.error().text;
   EXPECT_TRUE((*source)->traits().replayable);
-  EXPECT_EQ((*source)->poll(1, 0)->event, Batch::Event::assigned);
-  ASSERT_TRUE((*source)->seek("0", -1));
+  const Batch assigned = (*source)->poll(1, 0).value();
+  ASSERT_EQ(assigned.event, Batch::Event::assigned);
+  ASSERT_TRUE((*source)->seek(assigned.partition, -1));
   EXPECT_EQ((*source)->poll(1, 0)->event, Batch::Event::end);
 }
 

@@ -16,10 +16,10 @@
 namespace once {
 namespace {
 
+using testing::Answer;
 using testing::Json;
-using testing::once;
 using testing::Program;
-using testing::Run;
+using testing::run_once;
 using testing::Scratch;
 
 // The demo's database, looked at with nothing of ours.
@@ -74,7 +74,8 @@ int players_in(const std::string& directory) {
 }
 
 TEST(Demo, small_one_keeps_the_promise_and_its_json_adds_up) {
-  const Run run = once({"demo", "--messages", "300", "--kills", "8", "--seed", "3", "-o", "json"});
+  const Answer run =
+      run_once({"demo", "--messages", "300", "--kills", "8", "--seed", "3", "-o", "json"});
   ASSERT_EQ(run.exit_code, 0) << run.err << run.out;
   const Json result = run.json();
   EXPECT_EQ(result["sent"], 300);
@@ -97,8 +98,8 @@ TEST(Demo, small_one_keeps_the_promise_and_its_json_adds_up) {
 }
 
 TEST(Demo, without_kills_and_copies_both_ways_keep_the_books) {
-  const Run run =
-      once({"demo", "--messages", "100", "--kills", "0", "--duplicates", "0", "-o", "json"});
+  const Answer run =
+      run_once({"demo", "--messages", "100", "--kills", "0", "--duplicates", "0", "-o", "json"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   const Json result = run.json();
   EXPECT_EQ(result["kills"], 0);
@@ -111,7 +112,7 @@ TEST(Demo, without_kills_and_copies_both_ways_keep_the_books) {
 TEST(Demo, directory_that_was_asked_for_stays_and_ordinary_tools_read_it) {
   Scratch scratch;
   const std::string directory = scratch.path("shop");
-  const Run run = once({"demo", "--messages", "200", "--kills", "4", "--dir", directory});
+  const Answer run = run_once({"demo", "--messages", "200", "--kills", "4", "--dir", directory});
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_NE(run.out.find("books balanced"), std::string::npos) << run.out;
   EXPECT_NE(run.err.find("sqlite3 " + directory + "/shop.db"), std::string::npos) << run.err;
@@ -124,15 +125,15 @@ TEST(Demo, directory_that_was_asked_for_stays_and_ordinary_tools_read_it) {
     EXPECT_EQ(shop.number("SELECT 5000000 - sum(quantity) FROM stock"),
               shop.number("SELECT sum(quantity) FROM orders"));
   }
-  EXPECT_EQ(once({"consume", "file:" + directory + "/payments"}).lines().size(), 200u);
-  EXPECT_GE(once({"consume", "file:" + directory + "/orders"}).lines().size(), 200u);
-  EXPECT_EQ(once({"topic", "ls", "file:" + directory, "-o", "json"}).json().size(), 3u);
+  EXPECT_EQ(run_once({"consume", "file:" + directory + "/payments"}).lines().size(), 200u);
+  EXPECT_GE(run_once({"consume", "file:" + directory + "/orders"}).lines().size(), 200u);
+  EXPECT_EQ(run_once({"topic", "ls", "file:" + directory, "-o", "json"}).json().size(), 3u);
 }
 
 TEST(Demo, directory_that_is_not_empty_is_refused_and_left_alone) {
   Scratch scratch;
   std::ofstream(scratch.path("mine")) << "x";
-  const Run run = once({"demo", "--dir", scratch.directory()});
+  const Answer run = run_once({"demo", "--dir", scratch.directory()});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_NE(run.err.find("not empty"), std::string::npos) << run.err;
   EXPECT_TRUE(std::filesystem::exists(scratch.path("mine")));
@@ -155,7 +156,7 @@ TEST(Demo, broken_promise_is_found_and_is_1) {
         "DELETE FROM points WHERE order_id = 'order-000149'; END");
   }
   ASSERT_TRUE(armed);
-  const Run run = demo.wait();
+  const Answer run = demo.wait();
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_EQ(run.error()["tag"], "broken");
   const Json result = run.json();
@@ -171,7 +172,7 @@ TEST(Demo, ctrl_c_ends_the_children_and_says_so) {
   for (int wait = 0; wait < 1000 && children_of(demo.pid()) < 4; ++wait) ::usleep(10'000);
   ASSERT_GE(children_of(demo.pid()), 4);
   ::kill(demo.pid(), SIGINT);
-  const Run run = demo.wait();
+  const Answer run = demo.wait();
   EXPECT_EQ(run.exit_code, 130) << run.err;
   EXPECT_NE(run.err.find("all child processes were ended"), std::string::npos) << run.err;
   EXPECT_EQ(players_in(directory), 0);

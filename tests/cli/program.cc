@@ -32,14 +32,14 @@ bool read_some(int descriptor, std::string& into) {
 
 }  // namespace
 
-std::vector<std::string> Run::lines() const {
+std::vector<std::string> Answer::lines() const {
   std::vector<std::string> lines;
   std::istringstream stream(out);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
 }
 
-Json Run::error() const {
+Json Answer::error() const {
   const auto end = err.find_last_not_of('\n');
   if (end == std::string::npos) return {};
   const auto newline = err.find_last_of('\n', end);
@@ -105,7 +105,7 @@ std::string Program::read_until(const std::string& end) {
   return run_.out;
 }
 
-Run Program::wait() {
+Answer Program::wait() {
   close_input();
   std::array<pollfd, 2> both{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
   while (both[0].fd >= 0 || both[1].fd >= 0) {
@@ -119,8 +119,8 @@ Run Program::wait() {
   return run_;
 }
 
-Run once(std::vector<std::string> arguments, const std::string& input,
-         const std::string& out_path) {
+Answer run_once(std::vector<std::string> arguments, const std::string& input,
+                const std::string& out_path) {
   Program program(std::move(arguments), out_path);
   program.feed(input);
   return program.wait();

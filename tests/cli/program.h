@@ -12,7 +12,7 @@ namespace once::testing {
 using Json = nlohmann::ordered_json;
 
 // What a run of the binary left behind.
-struct Run {
+struct Answer {
   int exit_code = -1;  // 128 + N when it died by signal N
   std::string out;
   std::string err;
@@ -36,18 +36,18 @@ class Program {
   void close_input();
   // What it has written to stdout so far, waiting until that ends with `end`.
   std::string read_until(const std::string& end);
-  Run wait();
+  Answer wait();
 
  private:
   pid_t pid_ = -1;
   int in_ = -1;
   int out_ = -1;
   int err_ = -1;
-  Run run_;
+  Answer run_;
 };
 
 // Runs it to its end.
-Run once(std::vector<std::string> arguments, const std::string& input = "",
-         const std::string& out_path = "");
+Answer run_once(std::vector<std::string> arguments, const std::string& input = "",
+                const std::string& out_path = "");
 
 }  // namespace once::testing

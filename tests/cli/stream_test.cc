@@ -11,25 +11,25 @@
 namespace once {
 namespace {
 
+using testing::Answer;
 using testing::Json;
-using testing::once;
 using testing::Program;
-using testing::Run;
+using testing::run_once;
 using testing::Scratch;
 
 class Stream : public ::testing::Test {
  protected:
   void SetUp() override { create("1"); }
   void create(const std::string& partitions) {
-    once({"topic", "delete", url_});
-    const Run made = once({"topic", "create", url_, "--partitions", partitions});
+    run_once({"topic", "delete", url_});
+    const Answer made = run_once({"topic", "create", url_, "--partitions", partitions});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
   std::vector<Json> consumed(std::vector<std::string> more = {}) {
     std::vector<std::string> words{"consume", url_, "-o", "json"};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<Json> messages;
-    for (const std::string& line : once(words).lines()) messages.push_back(Json::parse(line));
+    for (const std::string& line : run_once(words).lines()) messages.push_back(Json::parse(line));
     return messages;
   }
 
@@ -38,17 +38,17 @@ class Stream : public ::testing::Test {
 };
 
 TEST_F(Stream, lines_come_back_as_they_went_in) {
-  const Run sent = once({"produce", url_}, "hello\n\nwörld\nlast without newline");
+  const Answer sent = run_once({"produce", url_}, "hello\n\nwörld\nlast without newline");
   EXPECT_EQ(sent.exit_code, 0) << sent.err;
   EXPECT_EQ(sent.out, "sent  duplicates\n   4           0\n");
-  EXPECT_EQ(once({"consume", url_}).out, "hello\n\nwörld\nlast without newline\n");
+  EXPECT_EQ(run_once({"consume", url_}).out, "hello\n\nwörld\nlast without newline\n");
 }
 
 TEST_F(Stream, json_comes_back_with_everything_it_had) {
   const std::string line =
       R"({"id":"order-1","key":"ann","headers":[{"name":"h","value":"1"},{"name":"h","value_base64":"/w=="}],)"
       R"("timestamp_ms":1700000000000,"body":"\u0000\u0001 text"})";
-  ASSERT_EQ(once({"produce", url_, "--json", "-o", "json"}, line + "\n").json(),
+  ASSERT_EQ(run_once({"produce", url_, "--json", "-o", "json"}, line + "\n").json(),
             (Json{{"sent", 1}, {"duplicates", 0}}));
   const auto messages = consumed();
   ASSERT_EQ(messages.size(), 1u);
@@ -66,13 +66,13 @@ TEST_F(Stream, json_comes_back_with_everything_it_had) {
 
 TEST_F(Stream, bytes_that_are_no_text_survive_the_way_through_json) {
   const std::string bytes = "\xff\xfe\x80";
-  ASSERT_EQ(once({"produce", url_}, bytes + "\n").exit_code, 0);
+  ASSERT_EQ(run_once({"produce", url_}, bytes + "\n").exit_code, 0);
   const auto first = consumed();
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0]["encoding"], "base64");
   EXPECT_EQ(first[0]["body"], "//6A");
-  ASSERT_EQ(once({"produce", url_, "--json"}, first[0].dump() + "\n").exit_code, 0);
-  EXPECT_EQ(once({"consume", url_, "--from", "1"}).out, bytes + "\n");
+  ASSERT_EQ(run_once({"produce", url_, "--json"}, first[0].dump() + "\n").exit_code, 0);
+  EXPECT_EQ(run_once({"consume", url_, "--from", "1"}).out, bytes + "\n");
 }
 
 TEST_F(Stream, resend_of_a_named_producer_is_recognised) {
@@ -80,18 +80,18 @@ TEST_F(Stream, resend_of_a_named_producer_is_recognised) {
   const std::vector<std::string> words{"produce",    url_,      "--file",   scratch_.path("input"),
                                        "--producer", "nightly", "--replay", "-o",
                                        "json"};
-  EXPECT_EQ(once(words).json(), (Json{{"sent", 3}, {"duplicates", 0}}));
-  EXPECT_EQ(once(words).json(), (Json{{"sent", 3}, {"duplicates", 3}}));
+  EXPECT_EQ(run_once(words).json(), (Json{{"sent", 3}, {"duplicates", 0}}));
+  EXPECT_EQ(run_once(words).json(), (Json{{"sent", 3}, {"duplicates", 3}}));
   std::ofstream(scratch_.path("input"), std::ios::app) << "d\n";
-  EXPECT_EQ(once(words).json(), (Json{{"sent", 4}, {"duplicates", 3}}));
-  EXPECT_EQ(once({"consume", url_}).out, "a\nb\nc\nd\n");
+  EXPECT_EQ(run_once(words).json(), (Json{{"sent", 4}, {"duplicates", 3}}));
+  EXPECT_EQ(run_once({"consume", url_}).out, "a\nb\nc\nd\n");
 }
 
 TEST_F(Stream, named_producer_without_replay_goes_on_after_what_it_sent) {
   for (int run = 0; run < 2; ++run)
-    EXPECT_EQ(once({"produce", url_, "--producer", "p", "-o", "json"}, "a\n").json(),
+    EXPECT_EQ(run_once({"produce", url_, "--producer", "p", "-o", "json"}, "a\n").json(),
               (Json{{"sent", 1}, {"duplicates", 0}}));
-  EXPECT_EQ(once({"consume", url_}).out, "a\na\n");
+  EXPECT_EQ(run_once({"consume", url_}).out, "a\na\n");
 }
 
 TEST_F(Stream, producer_that_was_killed_is_resumed_by_replay) {
@@ -102,14 +102,14 @@ TEST_F(Stream, producer_that_was_killed_is_resumed_by_replay) {
                                        "--producer", "big", "--replay", "-o",
                                        "json"};
   ::setenv("ONCE_POINT", "log_after_write:3", 1);
-  const Run killed = once(words);
+  const Answer killed = run_once(words);
   ::unsetenv("ONCE_POINT");
   EXPECT_EQ(killed.exit_code, 128 + 9);
-  const Run resumed = once(words);
+  const Answer resumed = run_once(words);
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(resumed.json()["sent"], 5000);
   EXPECT_GT(resumed.json()["duplicates"], 0);
-  EXPECT_EQ(once({"consume", url_}).out, input);
+  EXPECT_EQ(run_once({"consume", url_}).out, input);
 }
 
 TEST_F(Stream, keys_and_ids_are_taken_from_the_body) {
@@ -117,8 +117,8 @@ TEST_F(Stream, keys_and_ids_are_taken_from_the_body) {
   const std::string bodies =
       "{\"order\":7,\"line\":1,\"customer\":\"ann\"}\n"
       "{\"order\":7,\"line\":2,\"customer\":\"ann\"}\n";
-  const Run sent =
-      once({"produce", url_, "--key-from", "/customer", "--id-from", "json:/order,/line"}, bodies);
+  const Answer sent = run_once(
+      {"produce", url_, "--key-from", "/customer", "--id-from", "json:/order,/line"}, bodies);
   ASSERT_EQ(sent.exit_code, 0) << sent.err;
   const auto messages = consumed();
   ASSERT_EQ(messages.size(), 2u);
@@ -129,12 +129,12 @@ TEST_F(Stream, keys_and_ids_are_taken_from_the_body) {
 }
 
 TEST_F(Stream, consume_starts_and_stops_where_it_is_told) {
-  ASSERT_EQ(once({"produce", url_}, "0\n1\n2\n3\n4\n").exit_code, 0);
-  EXPECT_EQ(once({"consume", url_, "--from", "2"}).out, "2\n3\n4\n");
-  EXPECT_EQ(once({"consume", url_, "--from", "1", "--count", "2"}).out, "1\n2\n");
-  EXPECT_EQ(once({"consume", url_, "--from", "first", "--count", "0"}).out, "");
-  EXPECT_EQ(once({"consume", url_, "--from", "end"}).out, "");
-  EXPECT_EQ(once({"consume", url_ + "?end=stop"}).lines().size(), 5u);
+  ASSERT_EQ(run_once({"produce", url_}, "0\n1\n2\n3\n4\n").exit_code, 0);
+  EXPECT_EQ(run_once({"consume", url_, "--from", "2"}).out, "2\n3\n4\n");
+  EXPECT_EQ(run_once({"consume", url_, "--from", "1", "--count", "2"}).out, "1\n2\n");
+  EXPECT_EQ(run_once({"consume", url_, "--from", "first", "--count", "0"}).out, "");
+  EXPECT_EQ(run_once({"consume", url_, "--from", "end"}).out, "");
+  EXPECT_EQ(run_once({"consume", url_ + "?end=stop"}).lines().size(), 5u);
 }
 
 TEST_F(Stream, one_partition_can_be_read_alone) {
@@ -142,7 +142,7 @@ TEST_F(Stream, one_partition_can_be_read_alone) {
   std::string input;
   for (int i = 0; i < 60; ++i)
     input += R"({"key":"k)" + std::to_string(i) + R"(","body":")" + std::to_string(i) + "\"}\n";
-  ASSERT_EQ(once({"produce", url_, "--json"}, input).exit_code, 0);
+  ASSERT_EQ(run_once({"produce", url_, "--json"}, input).exit_code, 0);
   std::size_t sum = 0;
   for (int partition = 0; partition < 3; ++partition) {
     const auto messages = consumed({"--partition", std::to_string(partition)});
@@ -151,13 +151,13 @@ TEST_F(Stream, one_partition_can_be_read_alone) {
     sum += messages.size();
   }
   EXPECT_EQ(sum, 60u);
-  const Run missing = once({"consume", url_, "--partition", "3"});
+  const Answer missing = run_once({"consume", url_, "--partition", "3"});
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_NE(missing.err.find("no partition 3"), std::string::npos) << missing.err;
 }
 
 TEST_F(Stream, follow_shows_what_another_process_sends) {
-  ASSERT_EQ(once({"produce", url_}, "before\n").exit_code, 0);
+  ASSERT_EQ(run_once({"produce", url_}, "before\n").exit_code, 0);
   Program follower({"consume", url_, "--from", "end", "--follow", "--count", "2"});
   Program sender({"produce", url_});
   // It starts at the end as it finds it, so "one" may come before it looks: send until it saw two.
@@ -166,7 +166,7 @@ TEST_F(Stream, follow_shows_what_another_process_sends) {
   sender.feed("two\n");
   ::usleep(300'000);
   sender.feed("three\n");
-  const Run seen = follower.wait();
+  const Answer seen = follower.wait();
   EXPECT_EQ(seen.exit_code, 0) << seen.err;
   ASSERT_EQ(seen.lines().size(), 2u);
   EXPECT_EQ(seen.out.find("before"), std::string::npos);
@@ -178,16 +178,16 @@ TEST_F(Stream, lines_that_are_typed_are_sent_at_once) {
   sender.feed("first\n");
   Program reader({"consume", url_, "--follow", "--count", "1"});
   EXPECT_EQ(reader.wait().out, "first\n");
-  EXPECT_EQ(once({"consume", url_}).out, "first\n") << "the sender still waits for input";
+  EXPECT_EQ(run_once({"consume", url_}).out, "first\n") << "the sender still waits for input";
   EXPECT_EQ(sender.wait().exit_code, 0);
 }
 
 TEST_F(Stream, table_shows_control_characters_as_text) {
-  ASSERT_EQ(once({"produce", url_, "--json"}, R"({"id":"i","key":"k","body":"a\u001b[31mb"})"
-                                              "\n")
+  ASSERT_EQ(run_once({"produce", url_, "--json"}, R"({"id":"i","key":"k","body":"a\u001b[31mb"})"
+                                                  "\n")
                 .exit_code,
             0);
-  const Run table = once({"consume", url_, "-o", "table"});
+  const Answer table = run_once({"consume", url_, "-o", "table"});
   EXPECT_EQ(table.lines().size(), 2u);
   EXPECT_NE(table.out.find("a\\x1b[31mb"), std::string::npos) << table.out;
 }

@@ -9,26 +9,26 @@
 namespace once {
 namespace {
 
+using testing::Answer;
 using testing::Json;
-using testing::once;
-using testing::Run;
+using testing::run_once;
 using testing::Scratch;
 
 TEST(Help, shows_a_newcomer_where_to_start) {
-  const Run help = once({"--help"});
+  const Answer help = run_once({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* word : {"once demo", "once produce", "once consume", "Exit codes"})
     EXPECT_NE(help.out.find(word), std::string::npos) << word;
   EXPECT_EQ(help.out.find("demo-role"), std::string::npos) << "not for users";
   for (const char* command : {"topic", "produce", "consume", "demo"}) {
-    const Run one = once({command, "--help"});
+    const Answer one = run_once({command, "--help"});
     EXPECT_EQ(one.exit_code, 0);
     EXPECT_NE(one.out.find("Usage: once " + std::string(command)), std::string::npos) << one.out;
   }
 }
 
 TEST(Help, version_is_told) {
-  const Run version = once({"--version"});
+  const Answer version = run_once({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_EQ(version.out.rfind("once ", 0), 0u) << version.out;
 }
@@ -36,11 +36,11 @@ TEST(Help, version_is_told) {
 TEST(Topic, is_created_once_however_often_it_is_asked_for) {
   Scratch scratch;
   const std::string url = "file:" + scratch.path("data/orders");
-  const Run first =
-      once({"topic", "create", url, "--partitions", "3", "--gaps", "hold", "-o", "json"});
+  const Answer first =
+      run_once({"topic", "create", url, "--partitions", "3", "--gaps", "hold", "-o", "json"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  const Run second =
-      once({"topic", "create", url, "--partitions", "3", "--gaps", "hold", "-o", "json"});
+  const Answer second =
+      run_once({"topic", "create", url, "--partitions", "3", "--gaps", "hold", "-o", "json"});
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(first.out, second.out);
   EXPECT_EQ(first.json()["partitions"].size(), 3u);
@@ -50,8 +50,8 @@ TEST(Topic, is_created_once_however_often_it_is_asked_for) {
 TEST(Topic, with_other_settings_is_not_the_same_topic) {
   Scratch scratch;
   const std::string url = "file:" + scratch.path("orders");
-  ASSERT_EQ(once({"topic", "create", url}).exit_code, 0);
-  const Run other = once({"topic", "create", url, "--partitions", "2", "-o", "json"});
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  const Answer other = run_once({"topic", "create", url, "--partitions", "2", "-o", "json"});
   EXPECT_EQ(other.exit_code, 3);
   EXPECT_EQ(other.out, "");
   EXPECT_EQ(other.error()["remedy"], "stop");
@@ -60,11 +60,11 @@ TEST(Topic, with_other_settings_is_not_the_same_topic) {
 TEST(Topic, settings_are_kept_and_shown) {
   Scratch scratch;
   const std::string url = "file:" + scratch.path("orders");
-  ASSERT_EQ(once({"topic", "create", url, "--segment-bytes", "1048576", "--retention-ms",
-                  "86400000", "--retention-bytes", "10485760", "--gaps", "accept"})
+  ASSERT_EQ(run_once({"topic", "create", url, "--segment-bytes", "1048576", "--retention-ms",
+                      "86400000", "--retention-bytes", "10485760", "--gaps", "accept"})
                 .exit_code,
             0);
-  const Json shown = once({"topic", "show", url, "-o", "json"}).json();
+  const Json shown = run_once({"topic", "show", url, "-o", "json"}).json();
   EXPECT_EQ(shown["topic"], "orders");
   EXPECT_EQ(shown["segment_bytes"], 1048576);
   EXPECT_EQ(shown["retention_ms"], 86400000);
@@ -76,25 +76,25 @@ TEST(Topic, settings_are_kept_and_shown) {
 TEST(Topic, list_has_every_topic_in_each_format) {
   Scratch scratch;
   const std::string directory = "file:" + scratch.directory();
-  EXPECT_EQ(once({"topic", "ls", directory, "-o", "json"}).json(), Json::array());
-  ASSERT_EQ(once({"topic", "create", directory + "/b"}).exit_code, 0);
-  ASSERT_EQ(once({"topic", "create", directory + "/a"}).exit_code, 0);
-  const Json listed = once({"topic", "ls", directory, "-o", "json"}).json();
+  EXPECT_EQ(run_once({"topic", "ls", directory, "-o", "json"}).json(), Json::array());
+  ASSERT_EQ(run_once({"topic", "create", directory + "/b"}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", directory + "/a"}).exit_code, 0);
+  const Json listed = run_once({"topic", "ls", directory, "-o", "json"}).json();
   ASSERT_EQ(listed.size(), 2u);
   EXPECT_EQ(listed[0]["topic"], "a");
   EXPECT_EQ(listed[1]["topic"], "b");
-  EXPECT_EQ(once({"topic", "ls", directory, "-o", "jsonl"}).lines().size(), 2u);
-  EXPECT_EQ(once({"topic", "ls", directory}).lines().size(), 3u) << "a head and two rows";
+  EXPECT_EQ(run_once({"topic", "ls", directory, "-o", "jsonl"}).lines().size(), 2u);
+  EXPECT_EQ(run_once({"topic", "ls", directory}).lines().size(), 3u) << "a head and two rows";
 }
 
 TEST(Topic, deleted_twice_is_gone_once) {
   Scratch scratch;
   const std::string url = "file:" + scratch.path("orders");
-  ASSERT_EQ(once({"topic", "create", url}).exit_code, 0);
-  EXPECT_EQ(once({"topic", "delete", url}).exit_code, 0);
-  EXPECT_EQ(once({"topic", "delete", url}).exit_code, 0);
-  EXPECT_EQ(once({"topic", "show", url}).exit_code, 3);
-  EXPECT_EQ(once({"produce", url}, "x\n").exit_code, 3);
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
+  EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
+  EXPECT_EQ(run_once({"topic", "show", url}).exit_code, 3);
+  EXPECT_EQ(run_once({"produce", url}, "x\n").exit_code, 3);
 }
 
 }  // namespace

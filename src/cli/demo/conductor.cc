@@ -106,10 +106,12 @@ Status Conductor::bury(const Scene& scene, const std::vector<Ending>& endings, c
 Status Conductor::explain(const Scene& scene, const Ending& ending, bool former,
                           const std::string& words) {
   last_failure_ = words;
-  if (former && words.starts_with("error[fenced]")) {
+  // Mostly a zombie; but one that was frozen before it was the owner may become it when it wakes,
+  // and then its successor is the one to be refused.
+  if (words.starts_with("error[fenced]") && report_.owners_changed > 0) {
     ++report_.fenced;
-    news_ =
-        fmt::format("{} (process {}) woke up and was refused", ending.child.role, ending.child.pid);
+    news_ = fmt::format("{} (process {}) was refused: it is not the owner any more",
+                        ending.child.role, ending.child.pid);
     return {};
   }
   if (former && !scene.fenced) return {};

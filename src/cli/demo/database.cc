@@ -4,10 +4,19 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <chrono>
+#include <thread>
+
 namespace once::cli {
 namespace {
 
-constexpr int busy_ms_max = 10'000;
+// SQLite's own way to wait for another writer sleeps longer and longer; this one stays awake, so
+// that the naive recipe is not slower than it has to be.
+constexpr int busy_waits_max = 50'000;
+int wait_for_writer(void*, int waits) {
+  std::this_thread::sleep_for(std::chrono::microseconds(200));
+  return waits < busy_waits_max ? 1 : 0;
+}
 
 struct Finalize {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -64,7 +73,7 @@ Result<Database> Database::connect(const std::string& path, int flags) {
   const int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
   Database database(connection);
   if (code != SQLITE_OK) return fail_sqlite(connection, "cannot open " + path);
-  sqlite3_busy_timeout(connection, busy_ms_max);
+  sqlite3_busy_handler(connection, wait_for_writer, nullptr);
   return database;
 }
 

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "base/file.h"
 #include "cli/demo/audit.h"
 #include "cli/demo/shop.h"
 
@@ -62,7 +63,8 @@ class Lookout {
 
   Result<Sight> look(bool gate_ended) {
     if (gate_ended && !first_ends_) first_ends_ = ONCE_TRY(ends_of(directory_, orders_topic));
-    static const Ends all{{"0", 0}, {"1", 0}};  // until the gate has ended, only to see them move
+    static const Ends all{{"orders/0", 0},
+                          {"orders/1", 0}};  // until the gate has ended, only to see them move
     const Reach orders = ONCE_TRY(reach(first_ends_ ? *first_ends_ : all, first_));
     Sight sight{orders.handled, false};
     if (!first_ends_ || !orders.complete) return sight;
@@ -103,6 +105,14 @@ Status prepare_stage(const DemoSettings& settings) {
   ONCE_TRY(create_topic(settings.directory, std::string(orders_topic), two_partitions));
   ONCE_TRY(create_topic(settings.directory, std::string(payments_topic), {}));
   ONCE_TRY(create_topic(settings.directory, std::string(naive_payments_topic), {}));
+
+  // The first file makes the directory of the journals.
+  const Json notes = {{"seed", settings.seed},
+                      {"messages", settings.messages},
+                      {"duplicates", settings.duplicates},
+                      {"kills", settings.kills}};
+  ONCE_TRY(
+      replace_file(system_files(), settings.directory + "/journal/settings.json", line_of(notes)));
 
   auto store = ONCE_TRY(open_sqlite_store(settings.directory + "/shop.db"));
   auto transaction = ONCE_TRY(store->begin("shop.setup"));

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/sqlite_fault.h"
+#include "conformance/store_suite.h"
+#include "store/sqlite/sqlite.h"
+#include "testing/scratch.h"
+
+namespace once::testing {
+namespace {
+
+class SqliteUnderTest final : public StoreUnderTest {
+ public:
+  SqliteUnderTest() {
+    SqliteFault::install();
+    open();
+  }
+  ~SqliteUnderTest() override { SqliteFault::next = SqliteFault::Kind::none; }
+
+  Store& store() override { return *store_; }
+  void reopen() override {
+    store_.reset();
+    open();
+  }
+  void lose_next_commit(bool kept) override {
+    SqliteFault::next = kept ? SqliteFault::Kind::wal_sync : SqliteFault::Kind::wal_write;
+  }
+  void jump_clock(std::int64_t ms) override { clock_.jump(ms); }
+  std::string effect_table() const override {
+    return "CREATE TABLE effect (number INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL)";
+  }
+
+ private:
+  void open() {
+    SqliteOptions options;
+    options.checkpoint_pages_min = 50;  // checkpoints happen in the tests, too
+    options.scan_rows_max = 11;
+    auto opened = SqliteStore::open(scratch_.path("store.db"), options, clock_);
+    if (!opened) throw std::runtime_error(opened.error().text);
+    store_ = std::move(opened).value();
+  }
+
+  Scratch scratch_;
+  JumpingClock clock_;
+  std::unique_ptr<SqliteStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite,
+                         ::testing::Values(StoreFactory{
+                             "sqlite", [] { return std::make_unique<SqliteUnderTest>(); }}));
+
+}  // namespace
+}  // namespace once::testing

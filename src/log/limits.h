@@ -21,7 +21,7 @@ inline constexpr std::size_t intervals_max = 10'000;           // holes + 1, per
 inline constexpr std::size_t intervals_total_max = 1'000'000;  // per partition
 inline constexpr std::size_t ranges_remembered = 64;           // per producer, for original offsets
 
-inline constexpr std::int64_t segment_bytes_least = 4096;  // smallest segment_bytes_max
+inline constexpr std::int64_t segment_bytes_least = 1024;  // smallest segment_bytes_max
 inline constexpr std::int64_t segment_bytes_most = std::int64_t{1} << 40;
 inline constexpr std::int64_t reserve_bytes_max = 4 << 20;  // disk space asked for at a time
 inline constexpr std::int64_t index_every_bytes = 32 << 10;

@@ -61,7 +61,7 @@ function(once_test name)
   once_compile_options(${name})
   include(GoogleTest)
   once_suite(${arg_LABEL} ${name})
-  gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()
 

@@ -24,9 +24,9 @@ class MemoryUnderTest final : public StoreUnderTest {
   MemoryStore store_{clock_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite,
-                         ::testing::Values(StoreFactory{
-                             "memory", [] { return std::make_unique<MemoryUnderTest>(); }}));
+const StoreFactory memory{"memory", [] { return std::make_unique<MemoryUnderTest>(); }};
+
+INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, ::testing::Values(memory));
 
 }  // namespace
 }  // namespace once::testing

@@ -12,7 +12,7 @@ namespace once::testing {
 // A file system for SQLite that fails when it is told to; otherwise it is the ordinary one. The
 // faults are of the whole process.
 struct SqliteFault {
-  enum class Kind { none, wal_write, wal_sync };
+  enum class Kind { none, wal_write, wal_full, wal_sync };
   static inline std::atomic<Kind> next{Kind::none};  // fails once, at the next chance
   static inline std::atomic<int> fired{0};
 
@@ -60,6 +60,7 @@ struct SqliteFault {
 
   static int write(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at) {
     if (is_wal(file) && fires(Kind::wal_write)) return SQLITE_IOERR_WRITE;
+    if (is_wal(file) && fires(Kind::wal_full)) return SQLITE_FULL;
     return below(file)->pMethods->xWrite(below(file), bytes, count, at);
   }
   static int sync(sqlite3_file* file, int flags) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/sqlite_fault.h"
 #include "conformance/store_suite.h"
+#include "conformance/store_suite_sql.h"
 #include "store/sqlite/sqlite.h"
 #include "testing/scratch.h"
 
@@ -43,9 +44,10 @@ class SqliteUnderTest final : public StoreUnderTest {
   std::unique_ptr<SqliteStore> store_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite,
-                         ::testing::Values(StoreFactory{
-                             "sqlite", [] { return std::make_unique<SqliteUnderTest>(); }}));
+const StoreFactory sqlite{"sqlite", [] { return std::make_unique<SqliteUnderTest>(); }};
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, ::testing::Values(sqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreSuite, ::testing::Values(sqlite));
 
 }  // namespace
 }  // namespace once::testing

@@ -56,6 +56,7 @@ SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options, 
       next_checkpoint_pages_(options.checkpoint_pages_min) {}
 
 SqliteStore::~SqliteStore() {
+  if (writer_ == nullptr && reader_ == nullptr) return;  // never opened
   // The last connection moves the write-ahead log when it closes: that needs a turn. Without one
   // (another process is stuck) the log stays, which costs the next opener some time.
   const auto turn = gate_.enter();

@@ -59,8 +59,8 @@ std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t crc) {
   for (; end - at >= 8; at += 8) {
     std::array<std::uint8_t, 8> b;
     std::memcpy(b.data(), at, 8);
-    const std::uint32_t low = crc ^ (static_cast<std::uint32_t>(b[0]) | b[1] << 8 | b[2] << 16 |
-                                     static_cast<std::uint32_t>(b[3]) << 24);
+    const std::uint32_t low = crc ^ (std::uint32_t{b[0]} | std::uint32_t{b[1]} << 8 |
+                                     std::uint32_t{b[2]} << 16 | std::uint32_t{b[3]} << 24);
     crc = tables[7][low & 0xff] ^ tables[6][(low >> 8) & 0xff] ^ tables[5][(low >> 16) & 0xff] ^
           tables[4][low >> 24] ^ tables[3][b[4]] ^ tables[2][b[5]] ^ tables[1][b[6]] ^
           tables[0][b[7]];

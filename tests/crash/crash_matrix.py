@@ -32,6 +32,9 @@ POINTS = {
     "store_before_forget": [EFFECTIVELY],
     "store_after_horizon": [EFFECTIVELY],
 }
+# The weaker promises are weaker: a kill here repeats or loses an effect. If that is not seen, the
+# checks are blind.
+CANARIES = {LEAST: "lane_after_work", MOST: "lane_after_position"}
 PASSES = [1, 2, 3, 5]  # die at the first, second, ... time; a run may not pass it as often
 
 
@@ -54,6 +57,14 @@ def check(worker, point, semantics, second=None):
         return True, problems(directory, semantics, True)
 
 
+def canary(worker, semantics):
+    """Whether the strong promise is seen to be broken where only a weak one was given."""
+    with Scratch() as directory:
+        run([worker, directory, semantics], CANARIES[semantics] + ":1")
+        run([worker, directory, semantics])
+        return bool(problems(directory, EFFECTIVELY, True))
+
+
 def main():
     worker, semantics = sys.argv[1:3]
     failures, kills = [], 0
@@ -63,6 +74,8 @@ def main():
         if code == 0:
             found = problems(directory, semantics, False)
         failures += [f"without a kill: {problem}" for problem in found]
+    if semantics in CANARIES and not canary(worker, semantics):
+        failures.append("canary: a repeated or lost effect was not seen")
     for point, where in POINTS.items():
         for count in PASSES:
             name = f"{point}:{count}"

@@ -140,6 +140,7 @@ Json json_of(const Delivery& delivery) {
   put(json, "key", delivery.key);
   json["headers"] = Json::array();
   for (const HeaderView& header : delivery.headers) {
+    if (header.name == id_header && header.value == delivery.id) continue;  // it is the id
     Json entry = {{"name", header.name}};
     put(entry, "value", header.value);
     json["headers"].push_back(std::move(entry));

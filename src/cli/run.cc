@@ -55,13 +55,9 @@ bool asks_for_json(int argc, char** argv) {
 
 int run_action(Context& context) {
   Result<int> result = context.action();
-  if (result) {
-    const Status flushed = context.output.flush();
-    if (flushed) return *result;
-    result = fail(flushed.error());
-  } else if (const Status flushed = context.output.flush(); !flushed) {
-    context.output.complain(flushed.error());
-  }
+  const Status flushed = context.output.flush();  // what a failed command found is shown too
+  if (result && flushed) return *result;
+  if (result) result = fail(flushed.error());
   context.output.complain(result.error());
   return exit_code_of(result.error());
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "open/url.h"
@@ -133,6 +134,12 @@ Result<int> describe(const TopicFlags& flags, Output& output) {
 Result<int> remove(const TopicFlags& flags, Output& output) {
   const LogAddress address = ONCE_TRY(address_of(flags.url));
   ONCE_TRY(delete_topic(address.directory, address.topic));
+  const std::string path = address.directory + "/" + address.topic;
+  if (const auto left = system_files().list(path); left && !left->empty())
+    return fail(Remedy::stop, "foreign",
+                fmt::format("{} holds files that are not a topic's, {} for one; they were left "
+                            "alone",
+                            path, left->front()));
   if (output.json())
     output.write_json(Json{{"topic", address.topic}, {"deleted", true}});
   else

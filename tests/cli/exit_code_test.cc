@@ -41,6 +41,12 @@ class ExitCode : public ::testing::Test {
     return largest.string();
   }
 
+  void fill() {
+    std::string input;
+    for (int i = 0; i < 2000; ++i) input += "message " + std::to_string(i) + "\n";
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(run_once({"produce", url_}, input).exit_code, 0);
+  }
+
   Scratch scratch_;
   std::string url_ = "file:" + scratch_.path("orders");
 };
@@ -147,20 +153,35 @@ TEST_F(ExitCode, unknown_outcome_is_5) {
   EXPECT_EQ(unknown.error()["remedy"], "recheck");
 }
 
-TEST_F(ExitCode, corrupt_data_is_7_for_readers_and_writers) {
-  std::string input;
-  for (int i = 0; i < 2000; ++i) input += "message " + std::to_string(i) + "\n";
-  ASSERT_EQ(run_once({"produce", url_}, input).exit_code, 0);
-  ASSERT_EQ(run_once({"produce", url_}, input).exit_code, 0);
+TEST_F(ExitCode, corrupt_data_is_7) {
+  fill();
   std::fstream file(largest_file(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(20000);
   const char old = static_cast<char>(file.get());
   file.seekp(20000);
   file.put(static_cast<char>(old ^ 0x40));
   file.close();
-  const Answer read = run_once({"consume", url_});
+  const Answer read = run_once({"consume", url_, "-o", "json"});
   EXPECT_EQ(read.exit_code, 7) << read.err;
-  EXPECT_NE(read.err.find("error[corrupt]"), std::string::npos) << read.err;
+  EXPECT_EQ(read.error()["tag"], "corrupt");
+}
+
+TEST_F(ExitCode, file_that_was_cut_below_what_was_acknowledged_is_7) {
+  fill();
+  std::filesystem::resize_file(largest_file(), 20000);
+  EXPECT_EQ(run_once({"consume", url_}).exit_code, 7);
+  EXPECT_EQ(run_once({"produce", url_}, "more\n").exit_code, 7);
+  EXPECT_EQ(run_once({"consume", url_}).exit_code, 7) << "nothing was repaired by forgetting";
+}
+
+TEST_F(ExitCode, garbage_in_place_of_messages_is_an_error_and_never_a_message) {
+  fill();
+  std::ofstream(largest_file()) << std::string(50000, 'x');
+  for (const char* command : {"consume", "produce"}) {
+    const Answer answer = run_once({command, url_});
+    EXPECT_TRUE(answer.exit_code == 3 || answer.exit_code == 7) << answer.exit_code << answer.err;
+    EXPECT_EQ(answer.out, "");
+  }
 }
 
 TEST_F(ExitCode, unknown_failpoint_is_2) {

@@ -45,9 +45,9 @@ TEST_F(Stream, lines_come_back_as_they_went_in) {
 }
 
 TEST_F(Stream, json_comes_back_with_everything_it_had) {
-  const std::string line =
-      R"({"id":"order-1","key":"ann","headers":[{"name":"h","value":"1"},{"name":"h","value_base64":"/w=="}],)"
-      R"("timestamp_ms":1700000000000,"body":"\u0000\u0001 text"})";
+  const std::string line = R"({"id":"order-1","key":"ann","headers":[{"name":"h","value":"1"},)"
+                           R"({"name":"h","value_base64":"/w=="}],"timestamp_ms":1700000000000,)"
+                           R"("body":"\u0000\u0001 text"})";
   ASSERT_EQ(run_once({"produce", url_, "--json", "-o", "json"}, line + "\n").json(),
             (Json{{"sent", 1}, {"duplicates", 0}}));
   const auto messages = consumed();

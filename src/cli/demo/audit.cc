@@ -62,18 +62,21 @@ Result<std::string> check_books(Database& database, const std::map<std::string, 
     amount_cents += order.amount_cents;
   }
   std::vector<std::string> wrong;
+  std::int64_t pieces_off = 0;
+  bool stock_wrong = false;
   for (const std::string& item : shop_items()) {
     const std::int64_t left = ONCE_TRY(
         number_from(database, fmt::format("SELECT quantity FROM stock WHERE item = '{}'", item)));
-    if (left != stock_at_start - taken[item])
-      wrong.push_back(
-          fmt::format("stock of {} off by {}", item, left - stock_at_start + taken[item]));
+    const std::int64_t off = left - (stock_at_start - taken[item]);
+    stock_wrong = stock_wrong || off != 0;
+    pieces_off += off;
   }
+  if (stock_wrong) wrong.push_back(fmt::format("stock off by {}", pieces_off));
   const std::int64_t balance =
       ONCE_TRY(number_from(database, "SELECT balance_cents FROM till WHERE name = 'shop'"));
   if (balance != amount_cents)
     wrong.push_back(
-        fmt::format("till off by {:.2f}", static_cast<double>(balance - amount_cents) / 100));
+        fmt::format("till by {:.2f}", static_cast<double>(balance - amount_cents) / 100));
   std::int64_t points_off = 0;
   std::map<std::string, std::int64_t> given;
   for (const Row& row : ONCE_TRY(database.query("SELECT customer, points FROM customers")))
@@ -82,7 +85,7 @@ Result<std::string> check_books(Database& database, const std::map<std::string, 
   for (const auto& [customer, off] : given) points_off += off;
   const bool points_wrong =
       std::any_of(given.begin(), given.end(), [](const auto& entry) { return entry.second != 0; });
-  if (points_wrong) wrong.push_back(fmt::format("points off by {}", points_off));
+  if (points_wrong) wrong.push_back(fmt::format("points by {}", points_off));
   std::string all;
   for (const std::string& line : wrong) all += (all.empty() ? "" : ", ") + line;
   return all;

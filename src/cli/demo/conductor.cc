@@ -110,8 +110,8 @@ Status Conductor::explain(const Scene& scene, const Ending& ending, bool former,
   // and then its successor is the one to be refused.
   if (words.starts_with("error[fenced]") && report_.owners_changed > 0) {
     ++report_.fenced;
-    news_ = fmt::format("{} (process {}) was refused: it is not the owner any more",
-                        ending.child.role, ending.child.pid);
+    news_ = fmt::format("refused {} (process {}): it was replaced", ending.child.role,
+                        ending.child.pid);
     return {};
   }
   if (former && !scene.fenced) return {};
@@ -185,9 +185,9 @@ void Conductor::wake_formers(const Scene& scene, Crew& crew) {
 void Conductor::show(const Scene& scene, Progress& progress) {
   constexpr int width = 24;
   const int filled = std::clamp(static_cast<int>(reached_ * width), 0, width);
-  progress.show(fmt::format("  {:<6} [{:#<{}}{:.<{}}] {:>6} of {} · {} kills · {}", scene.title, "",
-                            filled, "", width - filled, grouped(sight_.handled),
-                            grouped(scene.total), report_.kills, news_),
+  progress.show(fmt::format("  {:<6} [{:#<{}}{:.<{}}] {:>6} of {} · kills {} of {} · {}",
+                            scene.title, "", filled, "", width - filled, grouped(sight_.handled),
+                            grouped(scene.total), report_.kills, settings_.kills, news_),
                 system_clock().ticks_ns());
 }
 

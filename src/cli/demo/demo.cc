@@ -88,9 +88,10 @@ void introduce(const DemoSettings& settings, Output& output) {
       "  gate --> log: orders --> orders --> shop.db (+ outbox) --> relay --> log: payments --> "
       "points\n"
       "\n"
-      "While they work, {} of them are killed with SIGKILL at any moment, owners are frozen and\n"
-      "replaced while they still live, {:.0f} % of the orders are sent a second time, answers and\n"
-      "acks get lost, and messages overtake each other. Seed {}.\n",
+      "While they work, one of them is killed with SIGKILL at a random moment, {} times; owners\n"
+      "are frozen and replaced while they still live; {:.0f} % of the orders are sent a second "
+      "time;\n"
+      "answers and acks get lost; messages overtake each other. Seed {}.\n",
       grouped(settings.messages), settings.kills, settings.duplicates * 100, settings.seed));
 }
 
@@ -124,7 +125,7 @@ Result<DemoResult> perform(const DemoSettings& settings, Output& output) {
   store.reset();
   result.once = ONCE_TRY(audit(settings, {"shop.db", "orders"}));
   result.receipts = ONCE_TRY(read_receipts(settings.directory));
-  output.talk(fmt::format("With Once: done in {:.1f} s, {} processes killed, {} zombies refused.",
+  output.talk(fmt::format("With Once: done in {:.1f} s, {} kills, {} stale owners refused.",
                           result.once_report.seconds, result.once_report.kills,
                           result.once_report.fenced));
   output.talk(
@@ -134,7 +135,7 @@ Result<DemoResult> perform(const DemoSettings& settings, Output& output) {
   Database naive = ONCE_TRY(Database::open(settings.directory + "/naive.db"));
   result.naive_report = ONCE_TRY(conductor.run(naive_scene(settings, naive, result.once.in_log)));
   result.naive = ONCE_TRY(audit(settings, {"naive.db", "naive-orders"}));
-  output.talk(fmt::format("With the recipe: done in {:.1f} s, {} processes killed.\n",
+  output.talk(fmt::format("With the recipe: done in {:.1f} s, {} kills.\n",
                           result.naive_report.seconds, result.naive_report.kills));
   result.seconds = static_cast<double>(system_clock().ticks_ns() - start_ns) / 1e9;
   return result;

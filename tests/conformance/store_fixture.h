@@ -148,6 +148,18 @@ class StoreSuite : public ::testing::TestWithParam<StoreFactory> {
     return handle_one(one, scope).kind;
   }
 
+  // Until there is nothing more to forget; answers how many rows went.
+  std::size_t forget_all(std::int64_t horizon_ms, std::size_t rows_max = 10) {
+    for (std::size_t rows = 0;;) {
+      const auto forgotten = store().forget("shop", horizon_ms, rows_max);
+      EXPECT_TRUE(forgotten) << forgotten.error().text;
+      if (!forgotten) return rows;
+      EXPECT_LE(forgotten->rows, rows_max);
+      rows += forgotten->rows;
+      if (!forgotten->more) return rows;
+    }
+  }
+
   std::vector<std::string> effects() { return effects_of(store()); }
   std::map<std::string, int> effect_counts() {
     std::map<std::string, int> counts;

@@ -46,6 +46,9 @@ Result<Forgotten> MemoryStore::forget(std::string_view scope, std::int64_t horiz
   MemoryState::Scope& books = scope_at(scope);
   if (horizon_ms > books.horizon_ms) {
     books.horizon_ms = horizon_ms;
+    // The horizon moves all the time: one line says how far, until something else happens.
+    if (!books.operations.empty() && books.operations.back().action == "forget")
+      books.operations.pop_back();
     log_operation(scope, "forget", fmt::format("{}", horizon_ms), "the horizon moved");
   }
   Forgotten forgotten;

@@ -1,37 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/failpoint.h"
 #include "model/ledger.h"
 #include "store/sqlite/sqlite.h"
 
 // Forgetting goes through the ledger in the order of ids, some rows per call, on the reader; what
 // is old enough is then deleted by its id in a short transaction. Neighbours share pages, so one
-// pass writes each page once, and admits pay for no index.
+// pass writes each page once, and admits pay for no index. A pass looks at every row of its scope,
+// so after each there is a rest: however often it is asked for, forgetting takes a small share of
+// the time. docs/decisions/0006-forgetting-scans-the-ledger.md has the numbers.
 
 namespace once {
+namespace {
+
+constexpr std::int64_t rest_share = 10;  // a pass is followed by a rest ten times as long
+
+}  // namespace
 
 Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horizon_ms,
                                       std::size_t rows_max) {
   ONCE_TRY(check_scope(scope));
-  ONCE_POINT(store_before_forget);
-  ONCE_TRY(move_horizon(scope, horizon_ms));
-  ONCE_POINT(store_after_horizon);
-
-  const std::int64_t horizon = ONCE_TRY(this->horizon_ms(scope));
   const std::lock_guard lock(sweep_mutex_);
   Sweep& sweep = sweeps_[std::string(scope)];
-  if (sweep.clean_horizon_ms >= horizon) return Forgotten{};
-  if (!sweep.running) sweep = {true, {}, horizon, sweep.clean_horizon_ms};
+  const std::int64_t start_ns = clock_.ticks_ns();
+  // While a pass runs the horizon stays; what is asked for by now is the next pass's.
+  if (!sweep.running) {
+    const std::int64_t horizon = std::max(horizon_ms, ONCE_TRY(this->horizon_ms(scope)));
+    if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
+    if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};
+    ONCE_POINT(store_before_forget);
+    ONCE_TRY(move_horizon(scope, horizon));
+    ONCE_POINT(store_after_horizon);
+    sweep = {true, {}, horizon, sweep.clean_horizon_ms, 0, 0};
+  }
   Findings found = ONCE_TRY(search(scope, sweep, rows_max));
   Forgotten forgotten;
   if (!found.ids.empty()) forgotten.rows = ONCE_TRY(erase(scope, found.ids, sweep.horizon_ms));
   sweep.after_id = std::move(found.last_id);
+  const std::int64_t end_ns = clock_.ticks_ns();
+  sweep.busy_ns += end_ns - start_ns;
   if (found.complete) {
     sweep.running = false;
     sweep.clean_horizon_ms = sweep.horizon_ms;
+    sweep.rest_until_ns = end_ns + rest_share * sweep.busy_ns;
   }
-  forgotten.more = sweep.clean_horizon_ms < horizon;
+  forgotten.more = sweep.clean_horizon_ms < horizon_ms;
   return forgotten;
 }
 
@@ -43,7 +59,14 @@ Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms
         "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?1, ?2) ON CONFLICT (scope) "
         "DO UPDATE SET horizon_ms = max(horizon_ms, excluded.horizon_ms)",
         {number, horizon_ms}));
-    return log_operation(number, "forget", fmt::format("{}", horizon_ms), "the horizon moved");
+    // The horizon moves all the time: one line says how far, until something else happens.
+    const std::string subject = fmt::format("{}", horizon_ms);
+    ONCE_TRY(writer.run(
+        "UPDATE once_operation SET at_ms = ?, subject = ? WHERE action = 'forget' AND number = "
+        "(SELECT max(number) FROM once_operation WHERE scope = ?)",
+        {clock_.now_ms(), Blob{subject}, number}));
+    if (writer.changes() == 1) return {};
+    return log_operation(number, "forget", subject, "the horizon moved");
   });
 }
 

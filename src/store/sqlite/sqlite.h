@@ -79,6 +79,8 @@ class SqliteStore final : public Store, private Outbox, private Records {
     std::string after_id;
     std::int64_t horizon_ms = 0;        // when this pass began
     std::int64_t clean_horizon_ms = 0;  // nothing below this is left
+    std::int64_t busy_ns = 0;           // what this pass took so far
+    std::int64_t rest_until_ns = 0;     // in the clock's ticks
   };
   struct Findings {
     std::vector<std::string> ids;  // below the horizon

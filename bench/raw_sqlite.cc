@@ -12,7 +12,9 @@ namespace once::bench {
 
 RawSqlite::RawSqlite(const std::string& path) {
   check(sqlite3_open(path.c_str(), &connection_));
-  run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536");
+  // As our store sets them.
+  run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  run("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192");
   run("CREATE TABLE processed (id TEXT PRIMARY KEY) WITHOUT ROWID");
   run(create_accounts);
   begin_ = prepare("BEGIN IMMEDIATE");

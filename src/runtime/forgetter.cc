@@ -33,7 +33,9 @@ std::optional<std::int64_t> Forgetter::horizon_ms() const {
 Result<Forgotten> Forgetter::step(std::size_t rows_max) {
   const auto horizon = horizon_ms();
   if (!horizon || *horizon <= 0) return Forgotten{};
-  return store_.forget(options_.scope, *horizon, rows_max);
+  if (!asked_ms_ || *horizon - *asked_ms_ >= std::max<std::int64_t>(1, options_.retention_ms / 100))
+    asked_ms_ = *horizon;
+  return store_.forget(options_.scope, *asked_ms_, rows_max);
 }
 
 }  // namespace once

@@ -69,6 +69,20 @@ TEST_F(ForgetterTest, for_ever_means_for_ever) {
   EXPECT_EQ(forgetter.step().value().rows, 0u);
 }
 
+// Each horizon costs the store a commit and a walk through the ledger.
+TEST_F(ForgetterTest, the_store_gets_a_new_horizon_only_after_a_hundredth_of_the_retention) {
+  Forgetter forgetter(store_, clock_, options_);
+  forgetter.own("p0");
+  const auto horizon_after = [&](std::int64_t born_ms) {
+    forgetter.observe("p0", born_ms);
+    EXPECT_TRUE(forgetter.step());
+    return store_.horizon_ms(options_.scope).value();
+  };
+  EXPECT_EQ(horizon_after(5000), 4000);
+  EXPECT_EQ(horizon_after(5009), 4000);
+  EXPECT_EQ(horizon_after(5010), 4010);
+}
+
 TEST(Watermark, moves_only_over_what_is_settled_without_holes) {
   Watermark watermark;
   for (std::int64_t i = 0; i < 5; ++i) watermark.started(i, i == 4 ? 9 : i + 1);

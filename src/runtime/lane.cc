@@ -53,9 +53,8 @@ void Lane::remove_partition(const Owned& gone) {
   selected_.clear();
 }
 
-void Lane::push(Batch batch) {
+Lane::Prepared Lane::prepare(Batch batch) const {
   auto task = std::make_unique<Task>();
-  task->owned = &owned(batch.partition);
   task->batch = std::move(batch);
   task->items.reserve(task->batch.deliveries.size());
   for (const Delivery& delivery : task->batch.deliveries) {
@@ -67,13 +66,18 @@ void Lane::push(Batch batch) {
   }
   if (!task->items.empty())
     task->items.back().end_offset = std::max(task->items.back().end_offset, task->batch.end_offset);
+  return task;
+}
+
+void Lane::push(Prepared task) {
+  task->owned = &owned(task->batch.partition);
   parts_.counters.delivered += task->items.size();
   tasks_.push_back(std::move(task));
 }
 
 // What the message is (id, birth) and what it says (fingerprint). A message without an id is not
 // handled: it is parked, and the partition goes on.
-void Lane::identify(Item& item) {
+void Lane::identify(Item& item) const {
   item.born_ms = item.delivery.timestamp_ms;
   if (!parts_.options.id) return;
   auto id = parts_.options.id->id_of(item.delivery);

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/counters.h"
@@ -50,11 +51,19 @@ class Lane {
     std::vector<Batch> finished;  // every delivery of these is settled: they can be acknowledged
   };
 
+  struct Task;
+  using Prepared = std::unique_ptr<Task>;
+
+  // Finds out what the messages of a batch are. The dearest thing a lane does without the store,
+  // so any thread may do it; everything else is the lane's own thread's.
+  Prepared prepare(Batch batch) const;
+
   // This partition is ours from `position` on.
   void own(std::string_view partition, const Position& position);
   // It is another's: what is queued of it is dropped.
   void disown(std::string_view partition);
-  void push(Batch batch);
+  void push(Prepared task);
+  void push(Batch batch) { push(prepare(std::move(batch))); }
   // An error is final for this lane: fenced, misconfigured or corrupt.
   [[nodiscard]] Result<Step> step();
 
@@ -73,8 +82,6 @@ class Lane {
     bool blocked = false;            // during one selection: its next message has to wait
   };
 
-  struct Task;
-
   // One delivery on its way.
   struct Item {
     Delivery delivery;
@@ -87,13 +94,6 @@ class Lane {
     std::uint32_t attempts = 0;      // that failed
     std::int64_t not_before_ns = 0;  // in the clock's ticks
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
-  };
-
-  struct Task {
-    Batch batch;
-    std::vector<Item> items;
-    std::size_t next = 0;  // items before it are settled
-    Owned* owned = nullptr;
   };
 
   // What one transaction does. The strongest semantics does both in one, the others in two.
@@ -110,7 +110,7 @@ class Lane {
 
   // The queue (lane.cc).
   Owned& owned(std::string_view partition);
-  void identify(Item& item);
+  void identify(Item& item) const;
   void select();
   void select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_ns);
   void retire(Step& step);
@@ -152,6 +152,14 @@ class Lane {
   std::uint32_t store_failures_ = 0;  // in a row
   std::int64_t not_before_ns_ = 0;    // because of the store
   std::int64_t wait_until_ns_ = 0;    // the earliest time at which something can be selected
+};
+
+// A batch on its way.
+struct Lane::Task {
+  Batch batch;
+  std::vector<Item> items;
+  std::size_t next = 0;  // items before it are settled
+  Owned* owned = nullptr;
 };
 
 }  // namespace once

@@ -39,7 +39,7 @@ void LaneThread::push(Batch batch) {
     ++queued_;
   }
   // std::function wants something that can be copied.
-  auto shared = std::make_shared<Batch>(std::move(batch));
+  auto shared = std::make_shared<Lane::Prepared>(lane_.prepare(std::move(batch)));
   post([shared = std::move(shared)](Lane& lane) { lane.push(std::move(*shared)); });
 }
 

@@ -72,7 +72,7 @@ class ThreadedPipeline final : public Pipeline {
   bool lanes_idle() const;
   void wait_for_lanes();
   Status shut_down(Status outcome);
-  void wake() { news_.notify_all(); }
+  void wake();
 
   Source& source_;
   Store& store_;
@@ -90,8 +90,9 @@ class ThreadedPipeline final : public Pipeline {
   bool ended_ = false;
   std::atomic<bool> stopping_{false};
   std::atomic<std::int64_t> lag_{-1};
-  std::mutex news_mutex_;  // only to wait on; taken with no other lock
+  std::mutex news_mutex_;  // taken with no other lock
   std::condition_variable news_;
+  bool woken_ = false;  // guarded by news_mutex_: there is news that the poller has not looked at
 };
 
 void ThreadedPipeline::start_lanes() {
@@ -297,9 +298,18 @@ bool ThreadedPipeline::lanes_idle() const {
                      [](const auto& lane) { return lane->queued() == 0; });
 }
 
+void ThreadedPipeline::wake() {
+  {
+    const std::lock_guard lock(news_mutex_);
+    woken_ = true;
+  }
+  news_.notify_all();
+}
+
 void ThreadedPipeline::wait_for_lanes() {
   std::unique_lock lock(news_mutex_);
-  news_.wait_for(lock, std::chrono::milliseconds(poller_wait_ms));
+  news_.wait_for(lock, std::chrono::milliseconds(poller_wait_ms), [this] { return woken_; });
+  woken_ = false;
 }
 
 // What the lanes are doing is finished, what they have not begun is given back.

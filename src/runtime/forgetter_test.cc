@@ -76,7 +76,7 @@ TEST_F(ForgetterTest, the_store_gets_a_new_horizon_only_after_a_hundredth_of_the
   const auto horizon_after = [&](std::int64_t born_ms) {
     forgetter.observe("p0", born_ms);
     EXPECT_TRUE(forgetter.step());
-    return store_.horizon_ms(options_.scope).value();
+    return store_.records()->horizon_ms(options_.scope).value();
   };
   EXPECT_EQ(horizon_after(5000), 4000);
   EXPECT_EQ(horizon_after(5009), 4000);

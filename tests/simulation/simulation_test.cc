@@ -23,7 +23,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-std::uint64_t seed_count() { return number_from("ONCE_SEEDS", 4000); }
+std::uint64_t seed_count() { return number_from("ONCE_SEEDS", 20000); }
 
 std::string describe(const WorldOptions& options, const WorldReport& report) {
   std::string text = fmt::format("seed {} fails; to see it: ONCE_SEED={} simulation_test\n",

@@ -116,7 +116,9 @@ TEST_P(SqlStoreSuite, a_refused_write_parks_its_message) {
       {"INSERT INTO account VALUES (1, ?)", 5},                         // UNIQUE
       {"UPDATE account SET balance = balance - ? WHERE id = 1", 1000},  // CHECK
   };
-  for (const auto& [statement, value] : writes) {
+  for (const auto& write : writes) {
+    const auto statement = write.first;
+    const auto value = write.second;
     const Status status = outcome_of([&](SqlTransaction& sql) -> Status {
       ONCE_TRY(sql.execute(add_sql, {7, 2}));
       sql.on_behalf_of(3);

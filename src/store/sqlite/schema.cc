@@ -7,7 +7,7 @@ namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
-// order of ids (docs/decisions/0003-forget-by-scanning.md).
+// order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
 const std::array<std::string_view, 2> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;

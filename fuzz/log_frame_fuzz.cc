@@ -14,6 +14,7 @@
 #include "log/bytes.h"
 #include "log/frame.h"
 #include "log/partition.h"
+#include "log/record_batch.h"
 #include "log/superblock.h"
 #include "log/verify.h"
 
@@ -41,7 +42,11 @@ void make_right(std::string& bytes) {
     if (body > bytes.size() - at - frame_overhead_bytes) return;
     put_u64(frame + 8, log_id);
     put_u64(frame + 16, address);
-    put_u32(frame + 80, crc32c({frame + frame_header_bytes, body}));
+    const auto kind = static_cast<FrameKind>(frame[5]);
+    char* inner = frame + frame_header_bytes;
+    if (kind == FrameKind::data && body >= batch_header_bytes)
+      put_u32(inner + 17, crc32c({inner + batch_crc_from, body - batch_crc_from}));
+    put_u32(frame + 80, crc32c({inner, body_crc_bytes(kind, body)}));
     put_u32(frame + 84, crc32c({frame, 84}));
     put_u32(frame + 88, 0xa5a5a5a5);
     put_frame_end(frame + frame_header_bytes + body);

@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "log/limits.h"
+#include "log/record_batch.h"
 
 namespace once::log {
 namespace {
@@ -109,10 +110,17 @@ HeaderAnswer decode_frame_header(std::string_view bytes) {
 
 void put_frame_end(char* at) { put_u32(at, end_mark); }
 
+std::size_t body_crc_bytes(FrameKind kind, std::size_t body_bytes) {
+  return kind == FrameKind::data ? std::min(body_bytes, batch_crc_from) : body_bytes;
+}
+
 bool frame_body_is_good(const FrameHeader& header, std::string_view frame) {
   if (frame.size() < header.frame_bytes()) return false;
   const std::string_view body = frame.substr(frame_header_bytes, header.body_bytes);
-  return get_u32(body.data() + body.size()) == end_mark && crc32c(body) == header.body_crc;
+  if (get_u32(body.data() + body.size()) != end_mark) return false;
+  const std::size_t covered = body_crc_bytes(header.kind, body.size());
+  if (crc32c(body.substr(0, covered)) != header.body_crc) return false;
+  return header.kind != FrameKind::data || batch_crc_is_good(body);
 }
 
 std::uint32_t count_zero_sectors(std::string_view frame, std::int64_t file_position) {
@@ -144,7 +152,7 @@ void seal_frame(char* frame, std::size_t frame_bytes, std::int64_t file_position
                 FrameHeader& header) {
   const std::size_t body_bytes = frame_bytes - frame_overhead_bytes;
   header.body_bytes = static_cast<std::uint32_t>(body_bytes);
-  header.body_crc = crc32c({frame + frame_header_bytes, body_bytes});
+  header.body_crc = crc32c({frame + frame_header_bytes, body_crc_bytes(header.kind, body_bytes)});
   put_frame_end(frame + frame_header_bytes + body_bytes);
   header.zero_sectors = count_zero_sectors({frame, frame_bytes}, file_position);
   encode_frame_header(frame, header);

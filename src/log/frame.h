@@ -14,7 +14,9 @@ namespace once::log {
 
 // Everything in a segment file is a frame: header, body, end mark. docs/log_format.md has the
 // table of its bytes. Header and body have a checksum each, so that a torn body does not make its
-// length doubtful; the header's covers the body's.
+// length doubtful; the header's covers the body's. The body of a data frame begins with the head of
+// a record batch, in which is the batch's own checksum of the rest: there the body's checksum ends,
+// so that each byte is summed once.
 
 enum class FrameKind : std::uint8_t {
   data = 1,      // body: one record batch
@@ -61,11 +63,15 @@ void encode_frame_header(char* at, const FrameHeader& header);
 HeaderAnswer decode_frame_header(std::string_view bytes);
 
 void put_frame_end(char* at);
+// How many bytes of a body its checksum covers.
+std::size_t body_crc_bytes(FrameKind kind, std::size_t body_bytes);
+
 // Body and end mark of a frame whose header is good; `frame` has all its bytes.
 bool frame_body_is_good(const FrameHeader& header, std::string_view frame);
 
-// Finishes a frame in place: `frame` has its body at frame_header_bytes and room for the end mark;
-// `file_position` is where it goes in its file. Sets body_bytes, body_crc and zero_sectors.
+// Finishes a frame in place: `frame` has its body, with a batch's checksum in it, at
+// frame_header_bytes and room for the end mark; `file_position` is where it goes in its file. Sets
+// body_bytes, body_crc and zero_sectors.
 void seal_frame(char* frame, std::size_t frame_bytes, std::int64_t file_position,
                 FrameHeader& header);
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "log/limits.h"
+#include "log/record_batch.h"
 
 namespace once::log {
 namespace {
@@ -23,6 +25,7 @@ FrameHeader some_header() {
 }
 
 std::string frame_with(const std::string& body, std::int64_t position, FrameHeader& header) {
+  if (header.kind == FrameKind::data) header.kind = FrameKind::snapshot, header.record_count = 0;
   std::string frame(frame_overhead_bytes + body.size(), '?');
   frame.replace(frame_header_bytes, body.size(), body);
   seal_frame(frame.data(), frame.size(), position, header);
@@ -42,6 +45,24 @@ TEST(Frame, decodes_what_was_encoded) {
 TEST(Frame, every_flipped_bit_is_found) {
   FrameHeader header = some_header();
   const std::string good = frame_with("the body", 0, header);
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    const HeaderAnswer answer = decode_frame_header(bad);
+    EXPECT_TRUE(answer.fault != HeaderFault::none || !frame_body_is_good(answer.header, bad))
+        << bit;
+  }
+}
+
+TEST(Frame, of_a_batch_each_byte_is_covered_by_one_checksum_or_the_other) {
+  Buffer body;
+  const std::vector<Message> messages(3, Message{"id", "key", "body", {}, 5});
+  encode_batch(body, 42, {7, 2, 40}, 5, messages);
+  std::string good(frame_overhead_bytes + body.size(), '?');
+  good.replace(frame_header_bytes, body.size(), body.view());
+  FrameHeader header = some_header();
+  seal_frame(good.data(), good.size(), 0, header);
+  EXPECT_TRUE(frame_body_is_good(header, good));
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));

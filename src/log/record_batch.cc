@@ -18,7 +18,7 @@ constexpr std::size_t length_at = 8;  // counts what follows it
 constexpr std::size_t leader_epoch_at = 12;
 constexpr std::size_t magic_at = 16;
 constexpr std::size_t crc_at = 17;
-constexpr std::size_t attributes_at = 21;
+constexpr std::size_t attributes_at = batch_crc_from;
 constexpr std::size_t last_delta_at = 23;
 constexpr std::size_t base_time_at = 27;
 constexpr std::size_t max_time_at = 35;
@@ -199,6 +199,11 @@ void Deliveries::finish() {
   }
 }
 
+bool batch_crc_is_good(std::string_view bytes) {
+  return bytes.size() >= batch_header_bytes &&
+         get_u32(bytes.data() + crc_at) == crc32c(bytes.substr(attributes_at));
+}
+
 Result<BatchHeader> decode_batch_header(std::string_view bytes) {
   if (bytes.size() < batch_header_bytes) return corrupt("shorter than its header");
   const char* at = bytes.data();
@@ -235,8 +240,7 @@ Result<BatchHeader> decode_batch_header(std::string_view bytes) {
 Status decode_batch(std::string_view bytes, const Stamp& stamp, bool check_crc, Deliveries& into) {
   const BatchHeader header = ONCE_TRY(decode_batch_header(bytes));
   if (header.bytes != bytes.size()) return corrupt("bytes behind the batch");
-  if (check_crc && crc32c(bytes.substr(attributes_at)) != header.crc)
-    return corrupt("the checksum is wrong");
+  if (check_crc && !batch_crc_is_good(bytes)) return corrupt("the checksum is wrong");
   ByteReader reader(bytes.substr(batch_header_bytes));
   into.deliveries.reserve(into.deliveries.size() + header.count);
   for (std::uint32_t index = 0; index < header.count; ++index)

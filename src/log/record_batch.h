@@ -19,6 +19,7 @@ namespace once::log {
 // id both as `id` and among its headers.
 
 inline constexpr std::size_t batch_header_bytes = 61;
+inline constexpr std::size_t batch_crc_from = 21;  // what is before it is not covered
 
 struct BatchHeader {
   std::int64_t base_offset = 0;
@@ -71,6 +72,9 @@ struct Deliveries {
 
   void finish();
 };
+
+// Whether the checksum of the batch that fills `bytes` is right. False for what is no batch.
+bool batch_crc_is_good(std::string_view bytes);
 
 // The header of the batch at the start of `bytes`, with its length checked against what is there.
 [[nodiscard]] Result<BatchHeader> decode_batch_header(std::string_view bytes);

@@ -33,9 +33,8 @@ std::optional<std::int64_t> Forgetter::horizon_ms() const {
 Result<Forgotten> Forgetter::step(std::size_t rows_max) {
   const auto horizon = horizon_ms();
   if (!horizon || *horizon <= 0) return Forgotten{};
-  if (!asked_ms_ || *horizon - *asked_ms_ >= std::max<std::int64_t>(1, options_.retention_ms / 100))
-    asked_ms_ = *horizon;
-  return store_.forget(options_.scope, *asked_ms_, rows_max);
+  const std::int64_t step_ms = std::max<std::int64_t>(1, options_.retention_ms / 100);
+  return store_.forget(options_.scope, *horizon - *horizon % step_ms, rows_max);
 }
 
 }  // namespace once

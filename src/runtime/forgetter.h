@@ -32,8 +32,8 @@ class Forgetter {
   // Below this may be forgotten; unset while that is not known.
   std::optional<std::int64_t> horizon_ms() const;
 
-  // Forgets one bounded step; answers how many ids. The store is asked to forget a hundredth of
-  // the retention at a time: each new horizon costs it a commit and a walk through the ledger.
+  // Forgets one bounded step; answers how many ids. The store gets the horizon in steps of a
+  // hundredth of the retention: each new one costs it a commit and a walk through the ledger.
   [[nodiscard]] Result<Forgotten> step(std::size_t rows_max = 1000);
 
  private:
@@ -42,7 +42,6 @@ class Forgetter {
   const PipelineOptions& options_;
   std::map<std::string, std::optional<std::int64_t>, std::less<>> progress_ms_;
   bool caught_up_ = false;
-  std::optional<std::int64_t> asked_ms_;  // the horizon that the store was asked for last
 };
 
 }  // namespace once

@@ -73,6 +73,11 @@ class Auditor {
     if (poison && !excused && !may_be_lost)
       violate(fmt::format("I9: {} is poison and not parked", message.id));
     if (poison) return;
+    if (message.body.starts_with('r') || message.body.starts_with('n')) {
+      if (count != 0)
+        violate(fmt::format("I9: {} was refused and has {} effects", message.id, count));
+      return;
+    }
     bool kept = true;
     switch (purpose_.options.semantics) {
       case Semantics::effectively_once: kept = count == 1 || (count == 0 && excused); break;

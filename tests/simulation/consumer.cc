@@ -30,34 +30,48 @@ std::string trail_key(const std::string& scope, std::string_view partition) {
   return fmt::format("trail/{}/{}", scope, partition);
 }
 
+namespace {
+
+// What one message does.
+Result<Outcome> take_effect(Context& context, const Purpose& purpose, const Delivery& delivery,
+                            KeyValueTransaction& values) {
+  const char kind = delivery.body.empty() ? 'o' : delivery.body.front();
+  if (kind == 'r') return rejected("not allowed");
+  if (kind == 'n') return no_effect();
+  const std::string& scope = purpose.options.scope;
+  const std::string id(delivery.id);
+  const bool twice = purpose.double_effect && delivery.offset == 1;
+  ONCE_TRY(add_one(values, effect_key(scope, id), twice ? 2 : 1));
+  ONCE_TRY(
+      add_word(values, trail_key(scope, delivery.partition), fmt::format("{}", delivery.offset)));
+  if (context.interrupt && context.fault(20)) context.interrupt();
+  if (kind == 'p') return parked("poison");
+  if (kind == 'f' && context.fault(300)) return retry("flaky");
+  if (kind == 't' && context.fault(300)) throw std::runtime_error("thrown");
+  if (purpose.forwards) {
+    Message next;
+    next.id = "next-" + id;
+    next.key = std::string(delivery.key);
+    next.body = "o";
+    next.timestamp_ms = delivery.timestamp_ms;
+    ONCE_TRY(values.enqueue("points", next));
+  }
+  return applied(kind == 'f' ? "a result" : "");
+}
+
+}  // namespace
+
 Handler make_handler(Context& context, const Purpose& purpose) {
-  return each([&](const Delivery& delivery, KeyValueTransaction& values) -> Result<Outcome> {
-    const std::string& scope = purpose.options.scope;
-    const std::string id(delivery.id);
-    const bool twice = purpose.double_effect && delivery.offset == 1;
-    ONCE_TRY(add_one(values, effect_key(scope, id), twice ? 2 : 1));
-    ONCE_TRY(
-        add_word(values, trail_key(scope, delivery.partition), fmt::format("{}", delivery.offset)));
-    if (context.interrupt && context.fault(20)) context.interrupt();
-    switch (delivery.body.empty() ? 'o' : delivery.body.front()) {
-      case 'p': return parked("poison");
-      case 'f':
-        if (context.fault(300)) return retry("flaky");
-        break;
-      case 't':
-        if (context.fault(300)) throw std::runtime_error("thrown");
-        break;
-      default: break;
-    }
-    if (purpose.forwards) {
-      Message next;
-      next.id = "next-" + id;
-      next.key = std::string(delivery.key);
-      next.body = "o";
-      next.timestamp_ms = delivery.timestamp_ms;
-      ONCE_TRY(values.enqueue("points", next));
-    }
-    return applied();
+  if (purpose.batched)
+    return batch([&](std::span<Work> work, KeyValueTransaction& values) -> Status {
+      for (Work& one : work) {
+        values.on_behalf_of(one.message);
+        one.outcome = ONCE_TRY(take_effect(context, purpose, *one.delivery, values));
+      }
+      return {};
+    });
+  return each([&](const Delivery& delivery, KeyValueTransaction& values) {
+    return take_effect(context, purpose, delivery, values);
   });
 }
 

@@ -21,6 +21,7 @@ namespace once::simulation {
 struct Purpose {
   std::string topic;
   PipelineOptions options;     // scope, semantics, id rule, ...
+  bool batched = false;        // the handler gets all new messages of a batch at once
   bool forwards = false;       // every effect puts a message into the outbox
   bool double_effect = false;  // a canary
 };

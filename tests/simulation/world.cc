@@ -100,6 +100,7 @@ void World::choose_settings() {
   orders.topic = "orders";
   orders.forwards = true;
   orders.double_effect = options_.canary == Canary::double_effect;
+  orders.batched = context_.random.chance(300);
   orders.options.scope = "shop/orders";
   orders.options.id = IdRule{};
   orders.options.retry.backoff_ms_min = 1;
@@ -126,7 +127,7 @@ void World::make_messages() {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       messages[i].id = fmt::format("m{}-{}", s, i);
       messages[i].key = fmt::format("k{}", context_.random.below(5));
-      constexpr std::string_view kinds = "oooooooooffttp";
+      constexpr std::string_view kinds = "oooooooooffttprn";
       messages[i].body = std::string(1, kinds[context_.random.below(kinds.size())]) +
                          std::string(context_.random.below(300), 'x');
     }

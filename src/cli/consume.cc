@@ -185,9 +185,7 @@ constexpr const char* examples =
 void add_consume(CLI::App& app, Context& context) {
   const auto flags = std::make_shared<ConsumeFlags>();
   CLI::App& command = *app.add_subcommand("consume", "Read messages of a topic");
-  command.add_option("url", flags->url, "The topic: file:DIR/TOPIC")
-      ->required()
-      ->option_text("URL");
+  command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC")->required()->option_text(" ");
   command.add_option("--from", flags->from, "Where to start in each partition (first)")
       ->option_text("OFFSET|first|end");
   command.add_option("--partition", flags->partition, "Only this partition")->option_text("N");

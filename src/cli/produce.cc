@@ -203,9 +203,7 @@ constexpr const char* examples =
 void add_produce(CLI::App& app, Context& context) {
   const auto flags = std::make_shared<ProduceFlags>();
   CLI::App& command = *app.add_subcommand("produce", "Send lines or JSON messages to a topic");
-  command.add_option("url", flags->url, "The topic: file:DIR/TOPIC")
-      ->required()
-      ->option_text("URL");
+  command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC")->required()->option_text(" ");
   command.add_option("--file", flags->file, "Read this file instead of the standard input")
       ->option_text("PATH");
   command.add_flag("--json", flags->json,

@@ -77,16 +77,20 @@ Json json_of(const TopicInfo& info) {
   return json;
 }
 
-std::string limit_text(std::int64_t limit, std::string_view unit) {
-  return limit < 0 ? "for ever" : fmt::format("{} {}", grouped(limit), unit);
+std::string retention_text(const TopicOptions& options) {
+  std::string text;
+  if (options.retention_ms >= 0) text = fmt::format("{} ms", grouped(options.retention_ms));
+  if (options.retention_bytes >= 0)
+    text += fmt::format("{}{} bytes per partition", text.empty() ? "" : " and ",
+                        grouped(options.retention_bytes));
+  return text.empty() ? "for ever" : text;
 }
 
 void show(Output& output, const TopicInfo& info) {
   if (output.json()) return output.write_json(json_of(info));
-  output.write(fmt::format(
-      "topic {}: segments of {} bytes, kept {} / {}, gaps: {}\n", printable(info.name),
-      grouped(info.options.segment_bytes_max), limit_text(info.options.retention_ms, "ms"),
-      limit_text(info.options.retention_bytes, "bytes"), name_of(info.options.gaps)));
+  output.write(fmt::format("topic {}: segments of {} bytes, messages kept {}, gaps: {}\n",
+                           printable(info.name), grouped(info.options.segment_bytes_max),
+                           retention_text(info.options), name_of(info.options.gaps)));
   Table table({"partition", "first", "end", "messages", "bytes", "segments", "producers"});
   for (const PartitionInfo& partition : info.partitions)
     table.row({fmt::format("{}", partition.partition), grouped(partition.first_offset),
@@ -182,10 +186,10 @@ CLI::App& add_verb(CLI::App& topic, Context& context, const std::shared_ptr<Topi
                    const std::string& name, const std::string& about, Verb verb) {
   CLI::App& command = *topic.add_subcommand(name, about);
   command
-      .add_option("url", flags->url,
+      .add_option("URL", flags->url,
                   name == "ls" ? "The directory: file:DIR" : "The topic: file:DIR/TOPIC")
       ->required()
-      ->option_text("URL");
+      ->option_text(" ");
   add_output(command, context);
   command.callback([&context, flags, verb] {
     context.action = [&context, flags, verb] { return verb(*flags, context.output); };

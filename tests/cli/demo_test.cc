@@ -86,7 +86,7 @@ TEST(Demo, small_one_keeps_the_promise_and_its_json_adds_up) {
   EXPECT_EQ(result["duplicated"], 0);
   EXPECT_EQ(result["out_of_order"], 0);
   EXPECT_EQ(result["balanced"], true);
-  EXPECT_GE(result["kills"], 8);
+  EXPECT_EQ(result["kills"], 8);
   EXPECT_GE(result["delivered"], result["in_log"]);
   EXPECT_EQ(result["in_log"].get<int>(),
             300 + result["duplicates"]["on_send_new_stamp"].get<int>());
@@ -95,6 +95,18 @@ TEST(Demo, small_one_keeps_the_promise_and_its_json_adds_up) {
   EXPECT_TRUE(result["naive"].contains("duplicated"));
   EXPECT_FALSE(std::filesystem::exists(result["directory"].get<std::string>()))
       << "its own directory is gone";
+}
+
+TEST(Demo, naive_recipe_breaks_under_the_same_kills) {
+  const Answer run = run_once({"demo", "--messages", "300", "--kills", "30", "-o", "json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err << run.out;
+  const Json naive = run.json()["naive"];
+  EXPECT_EQ(naive["kills"], 30);
+  EXPECT_GT(naive["lost"].get<int>() + naive["duplicated"].get<int>(), 0) << naive;
+  EXPECT_GT(run.json()["fenced"], 0) << "a replaced owner woke up and was refused";
+  EXPECT_GT(run.json()["duplicates"]["on_send_same_stamp"], 0);
+  EXPECT_GT(run.json()["duplicates"]["on_delivery"], 0);
+  EXPECT_GT(run.json()["duplicates"]["on_rebalance"], 0);
 }
 
 TEST(Demo, without_kills_and_copies_both_ways_keep_the_books) {

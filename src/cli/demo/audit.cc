@@ -107,6 +107,15 @@ Result<std::int64_t> count_out_of_order(Database& database) {
   return count;
 }
 
+// Consumers of both topics tell in their journals why they ended, if they could.
+Result<std::int64_t> count_refused(const std::string& directory) {
+  std::int64_t count = 0;
+  for (const JournalPage& page : ONCE_TRY(read_journals(directory)))
+    for (const Json& line : page.lines)
+      if (line.contains("end") && line["end"] == "fenced") ++count;
+  return count;
+}
+
 Result<Redeliveries> count_redeliveries(const std::string& directory, const std::string& role) {
   Redeliveries count;
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> processes;
@@ -153,7 +162,10 @@ Result<Audit> audit(const DemoSettings& settings, const AuditPlace& place) {
   found.sent = static_cast<std::int64_t>(in_log.size());
 
   const std::string path = settings.directory + "/" + place.database;
-  if (place.database == "shop.db") found.parked = ONCE_TRY(count_parked(path));
+  if (place.database == "shop.db") {
+    found.parked = ONCE_TRY(count_parked(path));
+    found.refused = ONCE_TRY(count_refused(settings.directory));
+  }
   Database database = ONCE_TRY(Database::open_to_read(path));
   auto orders = ONCE_TRY(effects_in(database, "orders"));
   auto payments = ONCE_TRY(effects_in(database, "payments"));

@@ -33,6 +33,7 @@ struct Audit {
   std::int64_t duplicated = 0;    // orders that had one of these effects more than once
   std::int64_t out_of_order = 0;  // orders entered after a later one of the same customer
   std::int64_t parked = 0;
+  std::int64_t refused = 0;   // processes that ended because they were not the owner any more
   std::string books;          // what does not balance; empty when all does
   Redeliveries redeliveries;  // of the consumer of orders
 

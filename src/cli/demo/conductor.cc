@@ -92,9 +92,11 @@ Status Conductor::bury(const Scene& scene, const std::vector<Ending>& endings, c
                           return candidate.pid == ending.child.pid;
                         }) > 0;
     if (ending.killed) {
-      ++report_.kills;
+      if (ending.child.struck) ++report_.kills;  // not those who would not end when asked
       continue;
     }
+    // It ended by itself before it could be killed: another one has to die instead.
+    if (ending.child.struck) kills_.push_back({0, "orders", 0});
     if (ending.child.role == scene.gate && ending.exit_code == exit_ok) gate_ended_ = true;
     if (ending.exit_code == exit_ok) continue;
     ONCE_TRY(explain(scene, ending, former, crew.last_words(ending.child)));
@@ -109,7 +111,6 @@ Status Conductor::explain(const Scene& scene, const Ending& ending, bool former,
   // Mostly a zombie; but one that was frozen before it was the owner may become it when it wakes,
   // and then its successor is the one to be refused.
   if (words.starts_with("error[fenced]") && report_.owners_changed > 0) {
-    ++report_.fenced;
     news_ = fmt::format("refused {} (process {}): it was replaced", ending.child.role,
                         ending.child.pid);
     return {};
@@ -119,7 +120,10 @@ Status Conductor::explain(const Scene& scene, const Ending& ending, bool former,
   const bool again = ending.exit_code == exit_retry || ending.exit_code == exit_recheck ||
                      words.starts_with("error[busy]");
   if (again && ++failures_ < failures_max) return {};
-  return fail(Remedy::stop, "child",
+  const Remedy remedy = ending.exit_code == exit_retry     ? Remedy::retry
+                        : ending.exit_code == exit_recheck ? Remedy::recheck
+                                                           : Remedy::stop;
+  return fail(remedy, ending.exit_code == exit_corrupt ? "corrupt" : "child",
               fmt::format("the child \"{}\" ended with code {}: {}", ending.child.role,
                           ending.exit_code, words));
 }
@@ -146,8 +150,8 @@ Status Conductor::strike(const Scene& scene, Crew& crew) {
   std::string role = scene.as.at(kills_.back().role);
   if (role == scene.gate && gate_ended_) role = scene.roles.at(1);
   const Child* child = crew.find(role);
-  if (child == nullptr) return {};
-  crew.signal(child->pid, SIGKILL);
+  if (child == nullptr || child->struck) return {};
+  crew.kill(child->pid);
   news_ = fmt::format("killed {} (process {})", role, child->pid);
   kills_.pop_back();
   due_since_ns_.reset();

@@ -36,7 +36,6 @@ struct Scene {
 struct SceneReport {
   std::int64_t kills = 0;           // children that died by SIGKILL, as the kernel told
   std::int64_t owners_changed = 0;  // frozen, replaced while alive, and woken again
-  std::int64_t fenced = 0;          // of these, how many ended because they were refused
   double seconds = 0;
 };
 

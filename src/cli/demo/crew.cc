@@ -60,7 +60,7 @@ Crew::~Crew() {
 }
 
 Status Crew::start(const std::string& role) {
-  Child child{0, role, ++number_, false};
+  Child child{0, role, ++number_, false, false};
   std::vector<std::string> words{"once",
                                  "demo-role",
                                  role,
@@ -96,6 +96,12 @@ void Crew::replace(pid_t pid) {
 }
 
 void Crew::signal(pid_t pid, int number) const { ::kill(pid, number); }
+
+void Crew::kill(pid_t pid) {
+  for (Child& child : children_)
+    if (child.pid == pid) child.struck = true;
+  ::kill(pid, SIGKILL);
+}
 
 std::vector<Ending> Crew::reap() {
   std::vector<Ending> endings;

@@ -19,6 +19,7 @@ struct Child {
   std::string role;
   std::int64_t number = 0;  // counts all children; its files are DIR/journal/ROLE-NUMBER.*
   bool replaced = false;    // it lives, but another has its role now
+  bool struck = false;      // it was sent SIGKILL
 };
 
 // How a child ended, as the kernel told it.
@@ -45,6 +46,7 @@ class Crew {
   // It keeps running, but `find` no longer knows it.
   void replace(pid_t pid);
   void signal(pid_t pid, int number) const;
+  void kill(pid_t pid);
 
   // Those who ended since the last call.
   std::vector<Ending> reap();

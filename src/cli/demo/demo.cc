@@ -69,6 +69,8 @@ class Stage {
     std::error_code ignored;
     if (!stays_) std::filesystem::remove_all(directory_, ignored);
   }
+  // What went wrong must be there to be looked at.
+  void keep() { stays_ = true; }
 
   const std::string& directory() const { return directory_; }
   bool stays() const { return stays_; }
@@ -77,7 +79,7 @@ class Stage {
   Stage(std::string directory, bool stays) : directory_(std::move(directory)), stays_(stays) {}
 
   const std::string directory_;
-  const bool stays_;
+  bool stays_;
 };
 
 void introduce(const DemoSettings& settings, Output& output) {
@@ -127,7 +129,7 @@ Result<DemoResult> perform(const DemoSettings& settings, Output& output) {
   result.receipts = ONCE_TRY(read_receipts(settings.directory));
   output.talk(fmt::format("With Once: done in {:.1f} s, {} kills, {} stale owners refused.",
                           result.once_report.seconds, result.once_report.kills,
-                          result.once_report.fenced));
+                          result.once.refused));
   output.talk(
       "Now the same log through the usual recipe: look the id up, do the work, mark the id,\n"
       "publish, commit the offset. The same kills, the same lost acks, the same replaced owners.");
@@ -149,6 +151,7 @@ Result<int> demo(DemoSettings settings, Output& output) {
   auto result = perform(settings, output);
   if (!result) {
     Error error = result.error();
+    if (error.tag == "stuck" || error.tag == "child") stage->keep();
     if (stage->stays()) error.text += fmt::format("; what was done is in {}", settings.directory);
     return fail(std::move(error));
   }
@@ -157,7 +160,11 @@ Result<int> demo(DemoSettings settings, Output& output) {
   else
     output.write_table(table_of(*result));
   ONCE_TRY(output.flush());
-  if (!result->kept()) return fail(Remedy::stop, "broken", verdict_of(*result));
+  if (!result->kept()) {
+    stage->keep();
+    return fail(Remedy::stop, "broken",
+                fmt::format("{}; look at it in {}", verdict_of(*result), settings.directory));
+  }
   output.talk("\n" + verdict_of(*result));
   say_what_is_next(settings, *stage, output);
   return exit_ok;
@@ -171,7 +178,7 @@ Status die_with(pid_t parent) {
 }
 
 void add_settings(CLI::App& command, DemoSettings& settings) {
-  command.add_option("--messages", settings.messages, "How many orders (1000)")
+  command.add_option("--messages", settings.messages, "How many orders (500)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}).description(""))
       ->option_text("N");
   command

@@ -14,7 +14,7 @@ namespace once::cli {
 struct DemoSettings {
   std::string directory;
   std::uint64_t seed = 1;
-  std::int64_t messages = 1000;
+  std::int64_t messages = 500;
   double duplicates = 0.1;
   std::int64_t kills = 30;
   std::int64_t number = 0;  // of the child that has these settings; 0 is the parent

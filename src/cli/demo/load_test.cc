@@ -49,8 +49,7 @@ TEST(Load, copy_comes_after_its_original_and_says_the_same) {
 
 TEST(Load, order_survives_its_body) {
   const Load load({.directory = {}, .messages = 50});
-  for (const Order& order : load.orders())
-    EXPECT_EQ(order_of(body_of(order)).value(), order);
+  for (const Order& order : load.orders()) EXPECT_EQ(order_of(body_of(order)).value(), order);
   EXPECT_EQ(order_of("{}").error().remedy, Remedy::park);
   EXPECT_EQ(order_of("nonsense").error().remedy, Remedy::park);
 }

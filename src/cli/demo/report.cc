@@ -36,7 +36,7 @@ Json json_of(const DemoResult& result) {
                         {"on_delivery", redeliveries.on_delivery},
                         {"on_rebalance", redeliveries.on_rebalance}};
   json["overtakings"] = result.receipts.overtakings;
-  json["fenced"] = result.once_report.fenced;
+  json["fenced"] = result.once.refused;
   json["parked"] = result.once.parked;
   json["ok"] = result.kept();
   json["seed"] = result.settings.seed;

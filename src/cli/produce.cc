@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <once/clock.h>
 #include <once/identity.h>
 #include <once/open.h>
 #include <once/producer.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -109,7 +111,9 @@ class Maker {
 
 class Production {
  public:
-  Production(Producer& producer, const Maker& maker) : producer_(producer), maker_(maker) {}
+  // `typed`: a person types the lines and needs no progress between them.
+  Production(Producer& producer, const Maker& maker, Output& output, bool typed)
+      : producer_(producer), maker_(maker), progress_(output), typed_(typed) {}
 
   Status run(LineReader& reader) {
     while (true) {
@@ -117,10 +121,14 @@ class Production {
       if (!lines) return fail(after_what_was_sent(lines.error(), line_ + 1));
       if (lines->empty()) return {};
       ONCE_TRY(send(*lines));
+      if (typed_) continue;
+      progress_.show(fmt::format("  sent {}", grouped(static_cast<std::int64_t>(report_.sent))),
+                     system_clock().ticks_ns());
     }
   }
 
   const SendReport& report() const { return report_; }
+  void clear_progress() { progress_.clear(); }
 
  private:
   static constexpr std::size_t batch_count_max = 1000;
@@ -149,7 +157,11 @@ class Production {
     }
     if (!messages.empty()) {
       const auto report = producer_.send(messages);
-      if (!report) return fail(after_what_was_sent(report.error(), first));
+      if (!report) {
+        Error error = after_what_was_sent(report.error(), first);
+        error.text += fmt::format(", and lines {} to {} perhaps in part", first, line_);
+        return fail(std::move(error));
+      }
       report_.sent += report->sent;
       report_.duplicates += report->duplicates;
     }
@@ -159,6 +171,8 @@ class Production {
 
   Producer& producer_;
   const Maker& maker_;
+  Progress progress_;
+  const bool typed_;
   SendReport report_;
   std::int64_t line_ = 0;
 };
@@ -174,9 +188,11 @@ Result<int> produce(const ProduceFlags& flags, Output& output) {
   options.name = flags.producer;
   options.replay = flags.replay;
   auto producer = ONCE_TRY(Producer::open(*sink, options));
-  Production production(*producer, maker);
+  const bool typed = flags.file == "-" && ::isatty(STDIN_FILENO) == 1;
+  Production production(*producer, maker, output, typed);
   ONCE_TRY(production.run(reader));
-  const SendReport& report = production.report();
+  const SendReport report = production.report();
+  production.clear_progress();
   if (output.json()) {
     output.write_json(Json{{"sent", report.sent}, {"duplicates", report.duplicates}});
   } else {

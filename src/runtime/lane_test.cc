@@ -5,8 +5,10 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/failpoint.h"
 #include "testing/effects.h"
 #include "testing/script_source.h"
 #include "testing/sim_clock.h"
@@ -235,6 +237,81 @@ TEST_F(LaneTest, outcomes_are_remembered_and_answer_duplicates) {
   EXPECT_EQ(counters_.rejected, 1u);
   EXPECT_EQ(counters_.no_effect, 1u);
   EXPECT_EQ(counters_.parked, 1u);
+}
+
+// H5: between the effect and its mark there is no instant at which a crash could fall.
+TEST_F(LaneTest, H05_a_crash_after_the_effect_takes_the_effect_back_with_its_mark) {
+  bool dies = true;
+  handler_ =
+      each([&](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+        ONCE_TRY(write_effect(delivery, transaction));
+        if (delivery.id == "m5" && std::exchange(dies, false)) throw SimulatedDeath{};
+        return applied();
+      });
+  fill(10);
+  {
+    Lane lane = make();
+    own(lane);
+    lane.push(source_.batch("p0"));
+    EXPECT_THROW((void)lane.step(), SimulatedDeath);
+  }
+  store_.crash();
+  EXPECT_TRUE(effects_of(store_, "p0").empty());
+  EXPECT_FALSE(store_.records()->find("shop", "m5").value().has_value());
+  Lane restarted = make();
+  own(restarted);
+  restarted.push(source_.batch("p0"));
+  drain(restarted);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+}
+
+// H9: no number of later ids pushes an early one out of the ledger.
+TEST_F(LaneTest, H09_an_id_is_not_forgotten_because_many_others_came) {
+  fill(20'000);
+  fill(1);  // m0 once more
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0", 0, 20'001));
+  drain(lane);
+  EXPECT_EQ(counters_.duplicates, 1u);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(20'000));
+}
+
+// H15: the sender's retry has another delivery identity and the same intent.
+TEST_F(LaneTest, H15_the_intent_and_not_the_delivery_is_what_counts_once) {
+  options_.id = IdRule::parse("json:/order").value();
+  for (const char* message_id : {"msg-1", "msg-2", "msg-3"})
+    source_.add("p0", {.id = message_id,
+                       .key = "",
+                       .body = R"({"order":"order-100","amount":5})",
+                       .headers = {},
+                       .timestamp_ms = 1});
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), std::vector<std::string>{"order-100"});
+  EXPECT_EQ(counters_.duplicates, 2u);
+}
+
+// H30: a ledger that cannot be asked is no reason to go on without it.
+TEST_F(LaneTest, H30_while_the_store_fails_nothing_is_handled_and_nothing_is_given_up) {
+  fill(5);
+  Lane lane = make();
+  own(lane);
+  store_.set_commit_fault([] { return CommitFault::refused; });
+  lane.push(source_.batch("p0"));
+  for (int i = 0; i < 20; ++i) {
+    const auto step = lane.step();
+    ASSERT_TRUE(step);
+    EXPECT_TRUE(step->finished.empty());
+    clock_.step(step->wait_ms);
+  }
+  EXPECT_TRUE(effects_of(store_, "p0").empty());
+  store_.set_commit_fault({});
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(5));
+  EXPECT_TRUE(parked_records().empty());
 }
 
 // H7: a handler that says "nothing happened" leaves the id free for the corrected message.

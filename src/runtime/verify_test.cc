@@ -87,6 +87,17 @@ TEST(Verify, H19_a_handler_for_another_kind_of_store_does_not_start) {
             std::string::npos);
 }
 
+// H22: what a commit survives is part of the promise, and the promise says so.
+TEST(Verify, H22_the_promise_names_what_the_store_survives) {
+  StoreTraits store = database;
+  store.durability = StoreTraits::Durability::process;
+  EXPECT_EQ(verify(log_source, store, sql_handler(), options()).value(),
+            "effectively once per id (carried), also if processes die");
+  store.durability = StoreTraits::Durability::none;
+  EXPECT_EQ(verify(log_source, store, sql_handler(), options()).value(),
+            "effectively once per id (carried), until this process ends");
+}
+
 TEST(Verify, limits_are_checked) {
   PipelineOptions asked = options();
   asked.scope = "";

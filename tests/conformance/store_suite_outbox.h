@@ -18,37 +18,37 @@ inline Message numbered_message(int number) {
 // Fills the outbox and looks into it.
 class Sender {
  public:
-  explicit Sender(Store& store) : store_(store) {}
+  explicit Sender(StoreUnderTest& under_test) : under_test_(under_test) {}
 
   void enqueue(std::string_view destination, int first, int count) {
-    auto transaction = store_.begin("shop").value();
+    auto transaction = under_test_.store().begin("shop").value();
     for (int i = first; i < first + count; ++i)
       ASSERT_TRUE(transaction->enqueue(destination, numbered_message(i)));
     ASSERT_TRUE(transaction->commit());
   }
   std::vector<std::string> pending(std::string_view destination, std::size_t count_max = 100) {
     std::vector<std::string> ids;
-    const auto found = store_.outbox()->pending(destination, count_max).value();
+    const auto found = under_test_.store().outbox()->pending(destination, count_max).value();
     for (const OutboxRow& row : found) ids.push_back(row.message.id);
     return ids;
   }
   std::vector<std::int64_t> numbers(std::string_view destination) {
     std::vector<std::int64_t> all;
-    const auto found = store_.outbox()->pending(destination, 100).value();
+    const auto found = under_test_.store().outbox()->pending(destination, 100).value();
     for (const OutboxRow& row : found) all.push_back(row.number);
     return all;
   }
 
  private:
-  Store& store_;
+  StoreUnderTest& under_test_;
 };
 
 TEST_P(StoreSuite, what_was_enqueued_waits_in_order_until_it_is_sent) {
-  Sender(store()).enqueue("next", 0, 3);
-  Sender(store()).enqueue("other", 10, 1);
-  Sender(store()).enqueue("next", 3, 2);
+  Sender(*under_test_).enqueue("next", 0, 3);
+  Sender(*under_test_).enqueue("other", 10, 1);
+  Sender(*under_test_).enqueue("next", 3, 2);
   reopen();
-  Sender sender(store());
+  Sender sender(*under_test_);
   EXPECT_EQ(outbox().destinations().value(), (std::vector<std::string>{"next", "other"}));
   EXPECT_EQ(sender.pending("next"), (std::vector<std::string>{"m0", "m1", "m2", "m3", "m4"}));
   EXPECT_EQ(sender.pending("next", 2), (std::vector<std::string>{"m0", "m1"}));
@@ -64,8 +64,8 @@ TEST_P(StoreSuite, what_was_enqueued_waits_in_order_until_it_is_sent) {
   ASSERT_TRUE(outbox().sent("next", fence, std::vector{rows[0].number, rows[2].number}));
   ASSERT_TRUE(outbox().sent("next", fence, std::vector{rows[0].number}));  // asked twice
   reopen();
-  EXPECT_EQ(Sender(store()).pending("next"), (std::vector<std::string>{"m1", "m3", "m4"}));
-  EXPECT_EQ(Sender(store()).pending("other").size(), 1u);
+  EXPECT_EQ(Sender(*under_test_).pending("next"), (std::vector<std::string>{"m1", "m3", "m4"}));
+  EXPECT_EQ(Sender(*under_test_).pending("other").size(), 1u);
 }
 
 TEST_P(StoreSuite, a_rolled_back_message_never_leaves) {
@@ -73,7 +73,7 @@ TEST_P(StoreSuite, a_rolled_back_message_never_leaves) {
     auto transaction = begin();
     ASSERT_TRUE(transaction->enqueue("next", numbered_message(0)));
   }
-  Sender sender(store());
+  Sender sender(*under_test_);
   EXPECT_TRUE(sender.pending("next").empty());
   EXPECT_TRUE(outbox().destinations().value().empty());
   sender.enqueue("next", 1, 1);
@@ -83,7 +83,7 @@ TEST_P(StoreSuite, a_rolled_back_message_never_leaves) {
 TEST_P(StoreSuite, routes_count_without_holes_also_across_a_restart) {
   std::map<std::uint32_t, std::uint64_t> expected;
   for (int round = 0; round < 4; ++round) {
-    Sender sender(store());
+    Sender sender(*under_test_);
     sender.enqueue("next", round * 10, 5);
     const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
     const auto numbers = sender.numbers("next");
@@ -108,7 +108,7 @@ TEST_P(StoreSuite, routes_count_without_holes_also_across_a_restart) {
 }
 
 TEST_P(StoreSuite, routes_of_destinations_are_apart) {
-  Sender sender(store());
+  Sender sender(*under_test_);
   for (const char* destination : {"a", "b"}) {
     sender.enqueue(destination, 0, 1);
     const std::uint64_t fence = store().take(relay_scope, destination).value().fence;
@@ -121,7 +121,7 @@ TEST_P(StoreSuite, routes_of_destinations_are_apart) {
 TEST_P(StoreSuite, numbers_of_the_outbox_are_never_used_again) {
   std::int64_t last = 0;
   for (int round = 0; round < 3; ++round) {
-    Sender sender(store());
+    Sender sender(*under_test_);
     sender.enqueue("next", 0, 2);
     const auto numbers = sender.numbers("next");
     EXPECT_GT(numbers.front(), last);
@@ -133,7 +133,7 @@ TEST_P(StoreSuite, numbers_of_the_outbox_are_never_used_again) {
 }
 
 TEST_P(StoreSuite, a_stale_relay_is_refused) {
-  Sender sender(store());
+  Sender sender(*under_test_);
   sender.enqueue("next", 0, 1);
   const auto numbers = sender.numbers("next");
   const std::vector<std::uint32_t> partitions{0};
@@ -150,7 +150,7 @@ TEST_P(StoreSuite, a_stale_relay_is_refused) {
 }
 
 TEST_P(StoreSuite, nonsense_about_routes_is_refused_and_changes_nothing) {
-  Sender sender(store());
+  Sender sender(*under_test_);
   sender.enqueue("next", 0, 1);
   const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
   const std::int64_t number = sender.numbers("next")[0];

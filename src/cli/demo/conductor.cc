@@ -99,6 +99,7 @@ Status Conductor::bury(const Scene& scene, const std::vector<Ending>& endings, c
     if (ending.child.struck) kills_.push_back({0, "orders", 0});
     if (ending.child.role == scene.gate && ending.exit_code == exit_ok) gate_ended_ = true;
     if (ending.exit_code == exit_ok) continue;
+    if (ending.exit_code == 128 + SIGTERM) continue;  // asked to end before it could listen
     ONCE_TRY(explain(scene, ending, former, crew.last_words(ending.child)));
   }
   return {};

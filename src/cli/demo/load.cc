@@ -25,6 +25,10 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
+// Progress is seen right after a commit; a strike comes up to this much later, so that it falls
+// anywhere in the work on the next messages.
+constexpr std::int64_t delay_us_max = 60'000;
+
 constexpr std::int64_t first_timestamp_ms = 1'750'000'000'000;
 
 std::vector<double> spread(Dice& dice, std::int64_t count) {
@@ -91,7 +95,7 @@ std::vector<Strike> plan_kills(const DemoSettings& settings) {
   std::vector<Strike> strikes;
   for (const double at : spread(dice, settings.kills)) {
     const auto role = static_cast<std::size_t>(dice.below(static_cast<std::int64_t>(roles.size())));
-    strikes.push_back({at, roles[role], dice.below(8000)});
+    strikes.push_back({at, roles[role], dice.below(delay_us_max)});
   }
   return strikes;
 }
@@ -101,7 +105,7 @@ std::vector<Strike> plan_owner_changes(const DemoSettings& settings) {
   Dice dice(settings.seed ^ 0x6f776e6572ULL);
   std::vector<Strike> strikes;
   for (const double at : spread(dice, std::clamp<std::int64_t>(settings.kills / 6, 1, 20)))
-    strikes.push_back({at, dice.below(3) == 0 ? "points" : "orders", dice.below(8000)});
+    strikes.push_back({at, dice.below(3) == 0 ? "points" : "orders", dice.below(delay_us_max)});
   return strikes;
 }
 

@@ -1,31 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/group_commit.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace once::log {
+namespace {
+
+constexpr std::int64_t gather_ns_max = 1'000'000;
+constexpr std::int64_t gather_share = 4;  // of the time a sync takes
+
+}  // namespace
+
+void GroupCommit::gather(Lock& lock) {
+  const std::int64_t limit_ns = std::min(sync_ns_ / gather_share, gather_ns_max);
+  if (staged_ >= wanted_ || limit_ns <= 0) return;
+  gathered_.wait_for(lock, std::chrono::nanoseconds(limit_ns), [&] { return staged_ >= wanted_; });
+}
 
 bool GroupCommit::lead(Lock& lock) {
-  if (!partition_->take()) return false;
-  lock.unlock();
-  const Status flushed = partition_->flush();
-  lock.lock();
-  partition_->land(flushed);
+  if (leading_ || !partition_->has_pending()) return false;
+  leading_ = true;
+  gather(lock);
+  const bool taken = partition_->take();
+  wanted_ = staged_;
+  staged_ = 0;
+  if (taken) {
+    lock.unlock();
+    const std::int64_t begin_ns = clock_.ticks_ns();
+    const Status flushed = partition_->flush();
+    const std::int64_t end_ns = clock_.ticks_ns();
+    lock.lock();
+    sync_ns_ = end_ns - begin_ns;
+    partition_->land(flushed);
+  }
+  leading_ = false;
   landed_.notify_all();
   return true;
 }
 
 Result<Receipt> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(hold_ms_max_);
+  if (ticket.held == 0 && !partition_->is_settled(ticket) && ++staged_ >= wanted_ && leading_)
+    gathered_.notify_one();
+  const std::int64_t begin_ns = clock_.ticks_ns();
   while (!partition_->is_settled(ticket)) {
     if (lead(lock)) continue;
     if (ticket.held == 0) {
       landed_.wait(lock);
-    } else if (landed_.wait_until(lock, limit) == std::cv_status::timeout) {
-      // When it was staged in the meantime, it only has to become durable.
-      (void)partition_->give_up(ticket);
-      if (!partition_->is_settled(ticket) && !lead(lock)) landed_.wait(lock);
+      continue;
     }
+    const std::int64_t waited_ms = (clock_.ticks_ns() - begin_ns) / 1'000'000;
+    const auto rest =
+        std::chrono::milliseconds(std::max<std::int64_t>(0, hold_ms_max_ - waited_ms));
+    const bool late = landed_.wait_for(lock, rest) == std::cv_status::timeout;
+    // When it was staged in the meantime, it is not given up and only has to become durable.
+    if (late && !partition_->give_up(ticket) && !partition_->is_settled(ticket) && !lead(lock))
+      landed_.wait(lock);
   }
   return partition_->outcome(ticket);
 }
@@ -49,7 +79,7 @@ Result<Stamp> GroupCommit::enter(std::string_view name) {
 
 PartitionInfo GroupCommit::info() {
   Lock lock(mutex_);
-  landed_.wait(lock, [&] { return !partition_->is_writing(); });
+  landed_.wait(lock, [&] { return !leading_; });
   return partition_->info();
 }
 

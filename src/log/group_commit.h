@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/clock.h>
 #include <once/message.h>
 #include <once/result.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -17,10 +19,15 @@ namespace once::log {
 
 // A partition for many threads. Whoever waits first writes for all: it takes what is staged, does
 // one write and one sync, and wakes the others; meanwhile the next group is staged. Thread-safe.
+//
+// Those who were just woken usually come back with their next messages. A leader that finds fewer
+// appends staged than the last group had waits for them, but no longer than a fraction of what a
+// sync takes: otherwise one early thread would make everybody else wait for its small group.
 class GroupCommit {
  public:
-  explicit GroupCommit(std::unique_ptr<Partition> partition, std::int64_t hold_ms_max = 10'000)
-      : partition_(std::move(partition)), hold_ms_max_(hold_ms_max) {}
+  explicit GroupCommit(std::unique_ptr<Partition> partition, Clock& clock = system_clock(),
+                       std::int64_t hold_ms_max = 10'000)
+      : partition_(std::move(partition)), clock_(clock), hold_ms_max_(hold_ms_max) {}
 
   // Durable when they return.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
@@ -33,14 +40,21 @@ class GroupCommit {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  // Writes the pending group; false when there is none or another thread is writing.
+  // Writes the pending group; false when there is none or another thread leads.
   bool lead(Lock& lock);
+  void gather(Lock& lock);
   Result<Receipt> wait(Lock& lock, const Ticket& ticket);
 
   std::mutex mutex_;
   std::condition_variable landed_;
+  std::condition_variable gathered_;
   std::unique_ptr<Partition> partition_;
+  Clock& clock_;
   const std::int64_t hold_ms_max_;  // how long an append waits for its predecessors
+  bool leading_ = false;
+  std::size_t staged_ = 0;    // appends in the pending group
+  std::size_t wanted_ = 0;    // appends in the group before it
+  std::int64_t sync_ns_ = 0;  // what writing that took
 };
 
 }  // namespace once::log

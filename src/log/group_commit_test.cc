@@ -101,7 +101,7 @@ TEST(GroupCommit, a_failed_sync_is_told_to_every_waiter) {
 TEST(GroupCommit, a_held_append_returns_when_its_predecessors_have_come) {
   Bench bench;
   bench.options.gaps = GapPolicy::hold;
-  GroupCommit commit(bench.open(), 60'000);
+  GroupCommit commit(bench.open(), system_clock(), 60'000);
   const Stamp stamp = commit.enter("p").value();
   std::vector<std::thread> threads;
   for (int i = 9; i >= 0; --i)
@@ -116,7 +116,7 @@ TEST(GroupCommit, a_held_append_returns_when_its_predecessors_have_come) {
 TEST(GroupCommit, a_held_append_whose_predecessors_do_not_come_is_given_back) {
   Bench bench;
   bench.options.gaps = GapPolicy::hold;
-  GroupCommit commit(bench.open(), 20);
+  GroupCommit commit(bench.open(), system_clock(), 20);
   const Stamp stamp = commit.enter("p").value();
   const auto held = commit.append(after(stamp, 5), texts(5, 6));
   EXPECT_EQ(held.error().tag, "gap");

@@ -251,9 +251,11 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
   auto source = once::open_log_source(scratch.directory(), "orders", {}).value();
   settle(*source, 1);
   int next = 0;
-  for (int polls = 0; next < least && polls < 20'000; ++polls)
-    for (const Delivery& delivery : source->poll(50, 20).value().deliveries)
+  for (int polls = 0; next < least && polls < 20'000; ++polls) {
+    const Batch batch = source->poll(50, 20).value();
+    for (const Delivery& delivery : batch.deliveries)
       ASSERT_EQ(delivery.body, fmt::format("m{}", next++));
+  }
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -266,9 +268,11 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
   const int have = static_cast<int>(stamp.sequence);
   EXPECT_GE(have, next);
   ASSERT_TRUE((*sink)->append(0, stamp, texts(have, have + 3)));
-  for (int polls = 0; next < have + 3 && polls < 20'000; ++polls)
-    for (const Delivery& delivery : source->poll(50, 20).value().deliveries)
+  for (int polls = 0; next < have + 3 && polls < 20'000; ++polls) {
+    const Batch batch = source->poll(50, 20).value();
+    for (const Delivery& delivery : batch.deliveries)
       ASSERT_EQ(delivery.body, fmt::format("m{}", next++));
+  }
   EXPECT_EQ(next, have + 3);
 }
 

@@ -370,7 +370,7 @@ Status Partition::sync() {
 }
 
 bool Partition::take() {
-  if (flying_ || pending_.parts.empty() || poison_) return false;
+  if (flying_ || !has_pending()) return false;
   close_part();
   std::swap(flight_, pending_);
   pending_.number = flight_.number + 1;

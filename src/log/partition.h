@@ -100,7 +100,7 @@ class Partition {
   bool is_poisoned() const { return poison_.has_value(); }
   // Whether `outcome` would answer something else than "pending".
   bool is_settled(const Ticket& ticket) const;
-  bool is_writing() const { return flying_; }
+  bool has_pending() const { return !pending_.parts.empty() && !poison_; }
   PartitionInfo info() const;
   std::uint64_t log_id() const { return superblock_.log_id; }
 

@@ -33,6 +33,31 @@ TEST(Partition, what_was_synced_is_read_back_in_order_also_after_opening_again) 
   EXPECT_EQ(partition->enter("p").value(), (Stamp{stamp.producer, stamp.epoch + 1, 5}));
 }
 
+// The example of docs/log_format.md.
+TEST(Partition, its_bytes_are_those_of_the_worked_example) {
+  Bench bench;
+  auto partition = bench.open();
+  const Stamp stamp = partition->enter("p").value();
+  ASSERT_TRUE(append(*partition, stamp, texts(0, 2)));
+  const std::string& bytes = bench.files.content(bench.segment(0));
+  const FrameHeader snapshot = decode_frame_header(bytes).header;
+  EXPECT_EQ(snapshot.kind, FrameKind::snapshot);
+  EXPECT_EQ(snapshot.frame_bytes(), 100u);
+  const FrameHeader enter = decode_frame_header(bytes.substr(100)).header;
+  EXPECT_EQ(enter.kind, FrameKind::enter);
+  EXPECT_EQ(enter.synced_upto, 100u);
+  EXPECT_EQ(enter.frame_bytes(), 97u);
+  EXPECT_EQ(bytes.substr(192, 1), "p");
+  const FrameHeader data = decode_frame_header(bytes.substr(197)).header;
+  EXPECT_EQ(data.kind, FrameKind::data);
+  EXPECT_EQ(data.synced_upto, 197u);
+  EXPECT_EQ(data.frame_bytes(), 199u);
+  EXPECT_EQ(data.record_count, 2u);
+  const std::string batch = bytes.substr(197 + 92, 103);
+  EXPECT_EQ(get_u32(batch.data() + 8), 91u);
+  EXPECT_EQ(batch.substr(61, 21), std::string("\x28\0\0\0\x01\x04m0\x02\x0eonce-id\x06id0", 21));
+}
+
 TEST(Partition, nothing_is_true_before_the_sync) {
   Bench bench;
   auto partition = bench.open();

@@ -23,38 +23,19 @@ std::string name_of(std::string_view what, std::size_t large, std::size_t small,
                      unit);
 }
 
-// A ledger of a given size, and new messages for it for as long as they are asked for.
-class GrownLedger {
- public:
-  GrownLedger(const std::string& path, IdKind kind, std::size_t rows)
-      : kind_(kind), ledger_(path), next_(rows) {
-    ledger_.fill(kind, rows);
-  }
-
-  double us_per_new_message(std::size_t count) {
-    const std::vector<Message> messages = make_messages(kind_, next_, count);
-    next_ += count;
-    return us_per_message(ledger_.seconds_for(messages, batch), count);
-  }
-
- private:
-  IdKind kind_;
-  Ledger ledger_;
-  std::uint64_t next_;
-};
-
 Comparison compare_ledgers(const Settings& settings, IdKind kind, std::size_t small,
-                           std::size_t large) {
+                           std::size_t large, std::size_t count) {
   const Workspace workspace(settings);
-  const std::size_t count = settings.size(20'000, 500);
-  GrownLedger small_ledger(workspace.path("small.db"), kind, small);
-  GrownLedger large_ledger(workspace.path("large.db"), kind, large);
+  Ledger small_ledger(workspace.path("small.db"));
+  Ledger large_ledger(workspace.path("large.db"));
+  small_ledger.fill(kind, small);
+  large_ledger.fill(kind, large);
   const std::string what =
       fmt::format("ledger with {} ids", kind == IdKind::random ? "random" : "time-ordered");
   return compare(
       settings, {.name = name_of(what, large, small, "rows"), .aim = aim, .better = Better::lower},
-      [&] { return large_ledger.us_per_new_message(count); },
-      [&] { return small_ledger.us_per_new_message(count); });
+      [&] { return 1e6 / large_ledger.messages_per_s(kind, count, batch); },
+      [&] { return 1e6 / small_ledger.messages_per_s(kind, count, batch); });
 }
 
 // A log of a given size with one producer.
@@ -118,6 +99,7 @@ void bench_growth(const Settings& settings) {
   const std::size_t small = settings.size(1'000'000, 2'000);
   const std::size_t large = settings.size(20'000'000, 40'000);
   const std::size_t batches = settings.size(300, 2);
+  const std::size_t messages = settings.size(30'000, 500);
   std::vector<Comparison> comparisons;
   {
     const Workspace workspace(settings);
@@ -139,13 +121,13 @@ void bench_growth(const Settings& settings) {
         [&] { return small_log.us_per_read(batches); }));
   }
   for (const IdKind kind : {IdKind::uuid7, IdKind::random})
-    comparisons.push_back(compare_ledgers(settings, kind, small, large));
+    comparisons.push_back(compare_ledgers(settings, kind, small, large, messages));
   write_results(settings, "growth",
                 {{"small", small},
                  {"large", large},
                  {"messages_per_batch", batch},
                  {"log_batches_per_round", batches},
-                 {"ledger_messages_per_round", settings.size(20'000, 500)}},
+                 {"ledger_messages_per_round", messages}},
                 comparisons);
 }
 

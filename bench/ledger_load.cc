@@ -27,6 +27,24 @@ std::int64_t sum_of_balances(Store& store) {
   return std::get<std::int64_t>(rows.at(0).at(0));
 }
 
+// All messages through a pipeline; then the books are checked. Answers how long the pipeline took.
+double pay_all(Store& store, const std::vector<Message>& messages, std::size_t rows) {
+  const std::int64_t before = sum_of_balances(store);
+  LoadSource source(messages);
+  PipelineOptions options;
+  options.scope = scope;
+  options.id = IdRule{};
+  options.batch_count_max = rows;
+  const auto pipeline = must(Pipeline::make(source, store, pay(), options));
+  const Stopwatch watch;
+  must(pipeline->run());
+  const double seconds = watch.seconds();
+  const std::int64_t paid = sum_of_balances(store) - before;
+  if (paid != static_cast<std::int64_t>(messages.size()))
+    give_up(fmt::format("{} messages had {} effects", messages.size(), paid));
+  return seconds;
+}
+
 // A connection without a store around it.
 class Plain {
  public:
@@ -69,49 +87,30 @@ Ledger::Ledger(const std::string& path) : path_(path) {
   store_ = must(open_sqlite_store(path));
 }
 
-// A ledger that grew by random ids has pages that are partly full. Ids in order would leave them
-// full, and every insert afterwards would split one; so three fifths of them come first and the
-// others fall in between.
 void Ledger::fill(IdKind kind, std::size_t rows) {
-  seconds_for({make_message(kind, 0)}, 1);  // a real row, whose copies have its size
+  Message first = make_message(kind, 0);  // its row is copied
+  first.id = "00000000-0000-0000-0000-000000000000";
+  pay_all(*store_, {first}, 1);
   store_.reset();
   {
     Plain plain(path_);
-    plain.run(
-        "PRAGMA journal_mode = DELETE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-        "PRAGMA cache_size = -262144");
+    plain.run(fast_settings);
     plain.run("CREATE TEMP TABLE copied AS SELECT * FROM once_ledger; BEGIN");
     plain.prepare(
         "INSERT INTO once_ledger SELECT scope, CAST(? AS BLOB), fingerprint, born_ms, recorded_ms,"
         " outcome, partition, offset, result FROM copied");
-    if (kind == IdKind::uuid7) {
-      for (std::uint64_t i = 1; i < rows; ++i) plain.insert(make_id(kind, i));
-    } else {
-      for (std::uint64_t i = 0; i + 1 < rows; ++i)
-        if (i % 5 < 3) plain.insert(make_id_at(i, rows));
-      for (std::uint64_t i = 0; i + 1 < rows; ++i)
-        if (i % 5 >= 3) plain.insert(make_id_at(i, rows));
-    }
-    plain.run("COMMIT; PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL");
+    for_each_id(kind, rows, [&](const std::string& id) { plain.insert(id); });
+    plain.run("COMMIT");
+    plain.run(safe_settings);
   }
   store_ = must(open_sqlite_store(path_));
+  next_ = rows;
 }
 
-double Ledger::seconds_for(const std::vector<Message>& messages, std::size_t rows) const {
-  const std::int64_t before = sum_of_balances(*store_);
-  LoadSource source(messages);
-  PipelineOptions options;
-  options.scope = scope;
-  options.id = IdRule{};
-  options.batch_count_max = rows;
-  const auto pipeline = must(Pipeline::make(source, *store_, pay(), options));
-  const Stopwatch watch;
-  must(pipeline->run());
-  const double seconds = watch.seconds();
-  const std::int64_t paid = sum_of_balances(*store_) - before;
-  if (paid != static_cast<std::int64_t>(messages.size()))
-    give_up(fmt::format("{} messages had {} effects", messages.size(), paid));
-  return seconds;
+double Ledger::messages_per_s(IdKind kind, std::size_t count, std::size_t rows) {
+  const std::vector<Message> messages = make_messages(kind, next_, count);
+  next_ += count;
+  return static_cast<double>(count) / pay_all(*store_, messages, rows);
 }
 
 }  // namespace once::bench

@@ -44,9 +44,22 @@ std::string make_id(IdKind kind, std::uint64_t number) {
                      number % messages_per_ms, low >> 48 & 0xfff, low & 0xffff'ffff'ffffULL);
 }
 
-std::string make_id_at(std::uint64_t place, std::uint64_t count) {
+// Random ids that come one by one leave pages that are partly full. In order they would leave them
+// full, and every id afterwards would split one; so three fifths of them come first, in order, and
+// the others fall in between.
+void for_each_id(IdKind kind, std::uint64_t count, const std::function<void(std::string)>& use) {
+  if (kind == IdKind::uuid7) {
+    for (std::uint64_t i = 0; i < count; ++i) use(make_id(kind, i));
+    return;
+  }
   const std::uint64_t step = ~std::uint64_t{0} / count;
-  return random_id(place * step + scramble(place) % step, low_part(place));
+  const auto use_at = [&](std::uint64_t place) {
+    use(random_id(place * step + scramble(place) % step, low_part(place)));
+  };
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (i % 5 < 3) use_at(i);
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (i % 5 >= 3) use_at(i);
 }
 
 Message make_message(IdKind kind, std::uint64_t number) {

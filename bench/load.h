@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,14 @@ inline constexpr const char* create_accounts =
     "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
     "INSERT INTO account SELECT i, 0 FROM n";
 
+// A database is filled with the first settings and measured with the second.
+inline constexpr const char* fast_settings =
+    "PRAGMA journal_mode = DELETE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+    "PRAGMA cache_size = -262144";
+inline constexpr const char* safe_settings =
+    "PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536;"
+    "PRAGMA wal_autocheckpoint = 8192";
+
 // How the ids of the messages are spread: it decides which pages of a ledger are touched.
 enum class IdKind : std::uint8_t {
   uuid7,   // in order of time: new ones are neighbours
@@ -31,8 +41,10 @@ enum class IdKind : std::uint8_t {
 // body of 100 bytes. The same number always gives the same message.
 Message make_message(IdKind kind, std::uint64_t number);
 std::string make_id(IdKind kind, std::uint64_t number);
-// The random id that stands at `place` among `count` in the order of a ledger: to fill one quickly.
-std::string make_id_at(std::uint64_t place, std::uint64_t count);
+// As many ids as a ledger that has seen `count` messages, in an order in which they can be put in
+// quickly; afterwards its pages are as full as if they had come one by one. None of them is the id
+// of a message that is numbered `count` or higher.
+void for_each_id(IdKind kind, std::uint64_t count, const std::function<void(std::string)>& use);
 std::vector<Message> make_messages(IdKind kind, std::uint64_t first, std::size_t count);
 
 std::uint64_t scramble(std::uint64_t number);  // a bijection that looks random

@@ -11,56 +11,65 @@
 namespace once::bench {
 namespace {
 
-double ours(const Settings& settings, const std::vector<Message>& messages, std::size_t rows) {
+// The sizes of one round. Every file starts with ids of earlier messages.
+struct Sizes {
+  std::size_t history = 0;
+  std::size_t messages = 0;
+  std::size_t recipe_messages = 0;
+};
+
+const char* name_of(IdKind kind) { return kind == IdKind::random ? "random" : "time-ordered"; }
+
+Comparison against_recipe(const Settings& settings, const Sizes& sizes, IdKind kind) {
   const Workspace workspace(settings);
-  const Ledger ledger(workspace.path("once.db"));
-  return static_cast<double>(messages.size()) / ledger.seconds_for(messages, rows);
+  Ledger ours(workspace.path("once.db"));
+  RawSqlite recipe(workspace.path("recipe.db"));
+  ours.fill(kind, sizes.history);
+  recipe.fill(kind, sizes.history);
+  return compare(
+      settings,
+      {.name = fmt::format("SQLite pipeline against the per-message recipe, {} ids, messages/s",
+                           name_of(kind)),
+       .aim = 12},
+      [&] { return ours.messages_per_s(kind, sizes.messages, 1000); },
+      [&] { return recipe.recipe_messages_per_s(kind, sizes.recipe_messages); });
 }
 
-double raw(const Settings& settings, std::span<const Message> messages, std::size_t rows) {
+Comparison against_raw(const Settings& settings, const Sizes& sizes, IdKind kind,
+                       std::size_t rows) {
   const Workspace workspace(settings);
-  RawSqlite database(workspace.path("raw.db"));
-  const Stopwatch watch;
-  database.batched(messages, rows);
-  return static_cast<double>(messages.size()) / watch.seconds();
-}
-
-double recipe(const Settings& settings, std::span<const Message> messages) {
-  const Workspace workspace(settings);
-  RawSqlite database(workspace.path("recipe.db"));
-  const Stopwatch watch;
-  database.per_message(messages);
-  return static_cast<double>(messages.size()) / watch.seconds();
+  Ledger ours(workspace.path("once.db"));
+  RawSqlite raw(workspace.path("raw.db"));
+  ours.fill(kind, sizes.history);
+  raw.fill(kind, sizes.history);
+  return compare(
+      settings,
+      {.name = fmt::format(
+           "SQLite pipeline against raw SQLite, {} rows per transaction, {} ids, messages/s", rows,
+           name_of(kind)),
+       .aim = rows == 1000 ? std::optional(0.8) : std::nullopt},
+      [&] { return ours.messages_per_s(kind, sizes.messages, rows); },
+      [&] { return raw.messages_per_s(kind, sizes.messages, rows); });
 }
 
 }  // namespace
 
 void bench_pipeline(const Settings& settings) {
-  const std::size_t count = settings.size(100'000, 2'000);
-  const std::size_t recipe_count = settings.size(10'000, 100);
-  const std::vector<Message> messages = make_messages(IdKind::uuid7, 0, count);
+  const Sizes sizes{.history = settings.size(1'000'000, 1'000),
+                    .messages = settings.size(50'000, 2'000),
+                    .recipe_messages = settings.size(4'000, 100)};
   std::vector<Comparison> comparisons;
-
-  comparisons.push_back(compare(
-      settings, {.name = "SQLite pipeline against the per-message recipe, messages/s", .aim = 12},
-      [&] { return ours(settings, messages, 1000); },
-      [&] { return recipe(settings, std::span(messages).first(recipe_count)); }));
-  for (const std::size_t rows : {10, 100, 1000, 10'000}) {
-    const bool has_aim = rows == 1000;
-    comparisons.push_back(compare(
-        settings,
-        {.name = fmt::format(
-             "SQLite pipeline against raw SQLite, {} rows per transaction, messages/s", rows),
-         .aim = has_aim ? std::optional(0.8) : std::nullopt},
-        [&] { return ours(settings, messages, rows); },
-        [&] { return raw(settings, messages, rows); }));
+  for (const IdKind kind : {IdKind::uuid7, IdKind::random}) {
+    comparisons.push_back(against_recipe(settings, sizes, kind));
+    for (const std::size_t rows : {10, 100, 1000, 10'000})
+      comparisons.push_back(against_raw(settings, sizes, kind, rows));
   }
   write_results(settings, "pipeline",
-                {{"messages_per_round", count},
-                 {"messages_per_round_of_the_recipe", recipe_count},
+                {{"ids_at_start", sizes.history},
+                 {"messages_per_round", sizes.messages},
+                 {"messages_per_round_of_the_recipe", sizes.recipe_messages},
                  {"accounts", account_count},
-                 {"body_bytes", body_bytes},
-                 {"ids", "UUIDv7"}},
+                 {"body_bytes", body_bytes}},
                 comparisons);
 }
 

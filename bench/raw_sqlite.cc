@@ -3,18 +3,13 @@
 
 #include <sqlite3.h>
 
-#include <algorithm>
-
 #include "harness.h"
-#include "load.h"
 
 namespace once::bench {
 
 RawSqlite::RawSqlite(const std::string& path) {
   check(sqlite3_open(path.c_str(), &connection_));
-  // As our store sets them.
-  run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-  run("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192");
+  run(safe_settings);
   run("CREATE TABLE processed (id TEXT PRIMARY KEY) WITHOUT ROWID");
   run(create_accounts);
   begin_ = prepare("BEGIN IMMEDIATE");
@@ -30,26 +25,39 @@ RawSqlite::~RawSqlite() {
   sqlite3_close(connection_);
 }
 
-void RawSqlite::per_message(std::span<const Message> messages) {
+void RawSqlite::fill(IdKind kind, std::size_t rows) {
+  run(fast_settings);
+  step(begin_);
+  for_each_id(kind, rows, [&](const std::string& id) { insert_id(insert_, id); });
+  step(commit_);
+  run(safe_settings);
+  next_ = rows;
+}
+
+double RawSqlite::recipe_messages_per_s(IdKind kind, std::size_t count) {
+  const std::vector<Message> messages = make_messages(kind, next_, count);
+  next_ += count;
+  const Stopwatch watch;
   for (const Message& message : messages) {
     step(begin_);
-    insert_id(insert_or_ignore_, message);
+    insert_id(insert_or_ignore_, message.id);
     if (sqlite3_changes(connection_) == 1) change_account(message);
     step(commit_);
   }
+  return static_cast<double>(count) / watch.seconds();
 }
 
-void RawSqlite::batched(std::span<const Message> messages, std::size_t rows) {
-  while (!messages.empty()) {
-    const auto batch = messages.first(std::min(rows, messages.size()));
-    step(begin_);
-    for (const Message& message : batch) {
-      insert_id(insert_, message);
-      change_account(message);
-    }
-    step(commit_);
-    messages = messages.subspan(batch.size());
+double RawSqlite::messages_per_s(IdKind kind, std::size_t count, std::size_t rows) {
+  const std::vector<Message> messages = make_messages(kind, next_, count);
+  next_ += count;
+  const Stopwatch watch;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % rows == 0) step(begin_);
+    insert_id(insert_, messages[i].id);
+    change_account(messages[i]);
+    if (i % rows == rows - 1 || i + 1 == count) step(commit_);
   }
+  return static_cast<double>(count) / watch.seconds();
 }
 
 void RawSqlite::run(const char* statements) {
@@ -68,9 +76,8 @@ void RawSqlite::step(sqlite3_stmt* statement) {
   check(sqlite3_reset(statement));
 }
 
-void RawSqlite::insert_id(sqlite3_stmt* statement, const Message& message) {
-  check(sqlite3_bind_text(statement, 1, message.id.data(), static_cast<int>(message.id.size()),
-                          SQLITE_STATIC));
+void RawSqlite::insert_id(sqlite3_stmt* statement, const std::string& id) {
+  check(sqlite3_bind_text(statement, 1, id.data(), static_cast<int>(id.size()), SQLITE_STATIC));
   step(statement);
 }
 

@@ -4,9 +4,10 @@
 #include <once/message.h>
 
 #include <cstddef>
-#include <initializer_list>
-#include <span>
+#include <cstdint>
 #include <string>
+
+#include "load.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -23,19 +24,21 @@ class RawSqlite {
   RawSqlite& operator=(const RawSqlite&) = delete;
   ~RawSqlite();
 
+  // As if that many messages had been handled.
+  void fill(IdKind kind, std::size_t rows);
+
   // The usual recipe: a transaction per message, in which the id is inserted if it is new, and if
   // it is, the account is changed. Durable message by message.
-  void per_message(std::span<const Message> messages);
+  double recipe_messages_per_s(IdKind kind, std::size_t count);
 
   // The floor: `rows` ids and changes per transaction, and nobody asks whether an id is new.
-  void batched(std::span<const Message> messages, std::size_t rows);
-
-  void run(const char* statements);
+  double messages_per_s(IdKind kind, std::size_t count, std::size_t rows);
 
  private:
+  void run(const char* statements);
   sqlite3_stmt* prepare(const char* statement);
   void step(sqlite3_stmt* statement);
-  void insert_id(sqlite3_stmt* statement, const Message& message);
+  void insert_id(sqlite3_stmt* statement, const std::string& id);
   void change_account(const Message& message);
   void check(int answer);
 
@@ -45,6 +48,7 @@ class RawSqlite {
   sqlite3_stmt* insert_or_ignore_ = nullptr;
   sqlite3_stmt* insert_ = nullptr;
   sqlite3_stmt* update_ = nullptr;
+  std::uint64_t next_ = 0;  // the number of the next message
 };
 
 }  // namespace once::bench

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "store/sqlite/entry_feed.h"
 #include "store/sqlite/error.h"
 
 namespace once {
@@ -90,6 +91,8 @@ class Connection {
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   // Frames in the write-ahead log after the last commit.
   int wal_pages() const { return wal_pages_; }
+  // What an admit records with one statement; only of a connection that writes.
+  EntryFeed& feed() { return feed_; }
   // Moves the write-ahead log into the database; answers how many of its frames are left.
   [[nodiscard]] Result<int> checkpoint(int mode);
 
@@ -118,6 +121,7 @@ class Connection {
   sqlite3* handle_;
   Side side_ = Side::ours;
   int wal_pages_ = 0;
+  EntryFeed feed_;
   std::array<Cache, 2> caches_;
 };
 

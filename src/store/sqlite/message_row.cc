@@ -3,6 +3,8 @@
 
 #include <once/identity.h>
 
+#include <algorithm>
+
 namespace once {
 namespace {
 
@@ -31,6 +33,21 @@ Result<std::vector<Header>> decode_headers(std::string_view encoded) {
   for (std::size_t i = 0; i < parts->size(); i += 2)
     headers.push_back({std::move((*parts)[i]), std::move((*parts)[i + 1])});
   return headers;
+}
+
+FingerprintBytes bytes_of(const Fingerprint& fingerprint) {
+  FingerprintBytes bytes;
+  bytes[0] = static_cast<char>(fingerprint.version);
+  std::copy(fingerprint.digest.begin(), fingerprint.digest.end(), bytes.begin() + 1);
+  return bytes;
+}
+
+Fingerprint fingerprint_from(std::string_view bytes) {
+  Fingerprint fingerprint;
+  if (bytes.size() != FingerprintBytes{}.size()) return fingerprint;
+  fingerprint.version = static_cast<std::uint8_t>(bytes[0]);
+  std::copy(bytes.begin() + 1, bytes.end(), fingerprint.digest.begin());
+  return fingerprint;
 }
 
 }  // namespace once

@@ -5,6 +5,7 @@
 #include <once/result.h>
 #include <once/transaction.h>
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,9 @@ std::string encode_headers(std::span<const HeaderView> headers);
 std::string encode_headers(std::span<const Header> headers);
 [[nodiscard]] Result<std::vector<Header>> decode_headers(std::string_view encoded);
 
-// A fingerprint as the ledger keeps it; NULL and what is not one are "not compared".
+// Version and digest of a fingerprint as the ledger keeps them.
+using FingerprintBytes = std::array<char, 17>;
+FingerprintBytes bytes_of(const Fingerprint& fingerprint);
 Fingerprint fingerprint_from(std::string_view bytes);
 
 }  // namespace once

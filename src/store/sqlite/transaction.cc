@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "model/ledger.h"
 #include "store/sqlite/message_row.h"
@@ -12,38 +11,17 @@
 namespace once {
 namespace {
 
-constexpr std::size_t fingerprint_bytes = 1 + std::tuple_size_v<decltype(Fingerprint::digest)>;
-
-// Version and digest as the ledger keeps them.
-std::array<char, fingerprint_bytes> bytes_of(const Fingerprint& fingerprint) {
-  std::array<char, fingerprint_bytes> bytes;
-  bytes[0] = static_cast<char>(fingerprint.version);
-  std::copy(fingerprint.digest.begin(), fingerprint.digest.end(), bytes.begin() + 1);
-  return bytes;
-}
-
 // Ids in order fall on the same pages of the ledger one after another. The sort is stable: of two
 // equal ids the first is the fresh one.
-std::vector<std::uint32_t> in_order_of_ids(std::span<const Entry> entries) {
-  std::vector<std::uint32_t> order(entries.size());
-  std::iota(order.begin(), order.end(), 0u);
-  const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    return entries[a].id < entries[b].id;
+void sort_by_id(std::span<const Entry> entries, std::vector<EntryFeed::Row>& rows) {
+  const auto before = [&](const EntryFeed::Row& a, const EntryFeed::Row& b) {
+    return entries[a.index].id < entries[b.index].id;
   };
-  if (!std::is_sorted(order.begin(), order.end(), before))
-    std::stable_sort(order.begin(), order.end(), before);
-  return order;
+  if (!std::is_sorted(rows.begin(), rows.end(), before))
+    std::stable_sort(rows.begin(), rows.end(), before);
 }
 
 }  // namespace
-
-Fingerprint fingerprint_from(std::string_view bytes) {
-  Fingerprint fingerprint;
-  if (bytes.size() != fingerprint_bytes) return fingerprint;
-  fingerprint.version = static_cast<std::uint8_t>(bytes[0]);
-  std::copy(bytes.begin() + 1, bytes.end(), fingerprint.digest.begin());
-  return fingerprint;
-}
 
 SqliteTransaction::~SqliteTransaction() {
   if (turn_ != nullptr) store_.roll_back_writing();
@@ -117,46 +95,53 @@ Result<std::vector<Verdict>> SqliteTransaction::admit(std::span<const Entry> ent
 }
 
 Result<std::vector<Verdict>> SqliteTransaction::admit_now(std::span<const Entry> entries) {
-  const std::int64_t scope = ONCE_TRY(scope_number());
   const std::int64_t horizon = ONCE_TRY(horizon_ms());
-  const std::int64_t now_ms = store_.clock_.now_ms();
-  Statement insert = ONCE_TRY(writer().prepare(
-      "INSERT INTO once_ledger (scope, id, fingerprint, born_ms, recorded_ms, outcome, partition, "
-      "offset) VALUES (?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING"));
-  insert.bind(1, scope);
-  insert.bind(5, now_ms);
   std::vector<Verdict> verdicts(entries.size());
+  std::vector<EntryFeed::Row> rows;
+  rows.reserve(entries.size());
+  for (std::uint32_t i = 0; i < entries.size(); ++i)
+    if (ledger_time(entries[i].born_ms) >= horizon)
+      rows.push_back({i, ONCE_TRY(partition_number(entries[i].partition))});
+  sort_by_id(entries, rows);
+  ONCE_TRY(record(entries, rows, verdicts));
+
   fresh_.reserve(fresh_.size() + entries.size());
-  for (const std::uint32_t index : in_order_of_ids(entries)) {
-    const Entry& entry = entries[index];
-    const std::int64_t born_ms = ledger_time(entry.born_ms);
-    if (born_ms < horizon) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (ledger_time(entries[i].born_ms) < horizon)
       // It may have been forgotten: only a record that is still there can say what it is.
-      verdicts[index] = ONCE_TRY(look_up(entry)).value_or(Verdict{Verdict::Kind::too_old, {}});
-      continue;
-    }
-    const std::int64_t partition = ONCE_TRY(partition_number(entry.partition));
-    const auto fingerprint = bytes_of(entry.fingerprint);
-    insert.bind_blob(2, entry.id);
-    if (entry.fingerprint.version == 0)
-      insert.bind_null(3);
-    else
-      insert.bind_blob(3, {fingerprint.data(), fingerprint.size()});
-    insert.bind(4, born_ms);
-    insert.bind(6, partition);
-    insert.bind(7, entry.offset);
-    const int code = insert.step();
-    insert.reset();
-    if (code != SQLITE_DONE) return fail(writer().error(code, "record an id"));
-    if (writer().changes() == 1) {
-      remember(entry, partition);
-      continue;
-    }
-    const auto stored = ONCE_TRY(look_up(entry));
-    if (!stored) return fail(Remedy::stop, "corrupt", "an id is in the ledger and not in it");
-    verdicts[index] = *stored;
+      verdicts[i] = ONCE_TRY(look_up(entries[i])).value_or(Verdict{Verdict::Kind::too_old, {}});
+    else if (verdicts[i].kind == Verdict::Kind::fresh)
+      remember(entries[i], ONCE_TRY(partition_number(entries[i].partition)));
   }
   return verdicts;
+}
+
+// One statement records all ids up to one that is there already; another goes on behind it. OR FAIL
+// keeps what it has recorded. (Finding them with an upsert would make SQLite keep a copy of every
+// page it touches, in case it had to undo the statement.)
+Status SqliteTransaction::record(std::span<const Entry> entries,
+                                 std::span<const EntryFeed::Row> rows,
+                                 std::vector<Verdict>& verdicts) {
+  Statement insert = ONCE_TRY(writer().prepare(
+      "INSERT OR FAIL INTO once_ledger "
+      "(scope, id, fingerprint, born_ms, recorded_ms, outcome, partition, offset) "
+      "SELECT ?, id, fingerprint, born_ms, ?, 0, partition, offset FROM once_entries"));
+  insert.bind(1, ONCE_TRY(scope_number()));
+  insert.bind(2, store_.clock_.now_ms());
+  EntryFeed& feed = writer().feed();
+  const EntryFeed::Opened opened(feed, entries, rows);
+  while (!feed.at_end()) {
+    const int code = insert.step();
+    if (code == SQLITE_DONE) break;
+    if (code != SQLITE_CONSTRAINT_PRIMARYKEY || feed.at_end())
+      return fail(writer().error(code, "record ids"));
+    insert.reset();
+    const auto stored = ONCE_TRY(look_up(feed.entry()));
+    if (!stored) return fail(Remedy::stop, "corrupt", "an id is in the ledger and not in it");
+    verdicts[feed.row().index] = *stored;
+    feed.skip();
+  }
+  return {};
 }
 
 Result<std::optional<Verdict>> SqliteTransaction::look_up(const Entry& entry) {

@@ -54,6 +54,8 @@ class SqliteTransaction final : public SqlTransaction {
 
   Status advance_now(std::string_view partition, const Position& from, std::int64_t to);
   Result<std::vector<Verdict>> admit_now(std::span<const Entry> entries);
+  Status record(std::span<const Entry> entries, std::span<const EntryFeed::Row> rows,
+                std::vector<Verdict>& verdicts);
   Result<std::optional<Verdict>> look_up(const Entry& entry);
   Status settle_now(const Delivery& delivery, const Outcome& outcome);
   Status settle_fresh(const Delivery& delivery, const Outcome& outcome);

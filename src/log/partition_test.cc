@@ -500,7 +500,7 @@ TEST(Partition, a_read_of_any_size_gives_whole_messages_and_at_least_one) {
   std::vector<Message> large = texts(50, 51);
   large[0].key.assign(100'000, 'k');
   ASSERT_TRUE(append(*partition, {}, large));
-  for (const std::size_t bytes : {1, 300, 5000, 50'000, 1'000'000})
+  for (const std::size_t bytes : {1u, 300u, 5000u, 50'000u, 1'000'000u})
     EXPECT_EQ(try_read_all(*partition, bytes).value(), bodies(0, 51)) << bytes;
   EXPECT_EQ(partition->read(52, 10).error().tag, "gone");
   EXPECT_EQ(partition->read(-1, 10).error().tag, "gone");

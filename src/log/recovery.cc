@@ -14,7 +14,7 @@
 namespace once::log {
 namespace {
 
-constexpr std::size_t scan_bytes = 64 << 10;
+constexpr std::size_t scan_bytes = 16 << 10;
 
 tl::unexpected<Error> corrupt(const std::string& path, std::int64_t position,
                               std::string_view what) {

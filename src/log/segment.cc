@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t name_digits = 20;
 constexpr std::string_view segment_suffix = ".log";
-constexpr std::size_t walk_bytes = 64 << 10;
+constexpr std::size_t walk_bytes = 16 << 10;
 constexpr std::uint64_t index_magic = 0x4f4e43452d494458;  // "ONCE-IDX"
 constexpr std::size_t index_header_bytes = 56;
 constexpr std::size_t index_entry_bytes = 24;

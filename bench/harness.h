@@ -29,7 +29,7 @@ struct Settings {
   std::string directory;  // where the files that are measured live; a real disk, please
   std::string results;    // where the JSON goes
   bool quick = false;     // tiny sizes, to see that everything runs; the figures mean nothing
-  std::size_t rounds = 7;
+  std::size_t rounds = 9;
   std::size_t warm_up_rounds = 1;
 
   std::size_t size(std::size_t full, std::size_t small) const { return quick ? small : full; }

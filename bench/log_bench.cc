@@ -93,7 +93,7 @@ Comparison compare_appends(const Settings& settings, const Shape& shape) {
 }  // namespace
 
 void bench_log(const Settings& settings) {
-  const std::size_t groups = settings.size(2'000, 20);
+  const std::size_t groups = settings.size(400, 20);
   const std::vector<Comparison> comparisons = {
       compare_appends(settings, {.groups = groups, .producers = 1}),
       compare_appends(settings, {.groups = groups, .producers = 4}),

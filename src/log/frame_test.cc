@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "log/limits.h"
 #include "log/record_batch.h"
 
@@ -77,6 +78,8 @@ TEST(Frame, another_version_is_told_from_damage) {
   std::string frame = frame_with("b", 0, header);
   frame[4] = 9;
   EXPECT_EQ(decode_frame_header(frame).fault, HeaderFault::damaged);
+  put_u32(frame.data() + 84, crc32c(std::string_view(frame).substr(0, 84)));
+  EXPECT_EQ(decode_frame_header(frame).fault, HeaderFault::version);
 }
 
 TEST(Frame, impossible_numbers_are_refused_though_their_checksum_is_right) {

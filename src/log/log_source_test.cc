@@ -139,6 +139,25 @@ TEST(LogSource, seeks_to_any_offset_it_has_and_says_gone_for_others) {
   EXPECT_EQ(drain(*source), bodies(static_cast<int>(first), 50));
 }
 
+TEST(LogSource, a_reader_that_retention_overtook_is_told_that_messages_are_gone) {
+  TopicBench bench;
+  bench.options.segment_bytes_max = segment_bytes_least;
+  bench.options.retention_bytes = 3000;
+  bench.create();
+  auto sink = bench.sink();
+  ASSERT_TRUE(sink->append(0, {}, texts(0, 2)));
+  auto source = bench.source(false);
+  settle(*source, 1);
+  ASSERT_EQ(source->poll(1, 0).value().deliveries.size(), 1u);
+  for (int i = 2; i < 60; ++i) ASSERT_TRUE(sink->append(0, {}, texts(i, i + 1)));
+  ASSERT_EQ(source->poll(1, 0).value().deliveries.size(), 1u);  // it had read this one
+  // It still has the deleted segment open; behind that there is a hole.
+  Result<Batch> batch = source->poll(100, 0);
+  for (int polls = 0; batch && polls < 100; ++polls) batch = source->poll(100, 0);
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().tag, "gone");
+}
+
 TEST(LogSource, released_deliveries_come_again_with_a_higher_attempt) {
   TopicBench bench;
   bench.create();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -161,6 +162,30 @@ TEST(Partition, the_original_offset_is_found_in_the_log_when_the_table_has_forgo
   EXPECT_EQ(again.sequence, static_cast<std::uint64_t>(count));
   EXPECT_EQ(append(*partition, {again.producer, again.epoch, 10}, texts(10, 11)).value(),
             (Receipt{20, 1}));
+}
+
+TEST(Partition, everything_sent_again_after_a_restart_gets_its_original_offsets) {
+  Bench bench;
+  bench.options.segment_bytes_max = small_segment_bytes;
+  bench.options.gaps = GapPolicy::accept;
+  auto partition = bench.open();
+  const Stamp stamp = partition->enter("p").value();
+  constexpr int count = 150;
+  // Backwards, and between the messages of others: the log has them in no order.
+  for (int i = count - 1; i >= 0; --i) {
+    ASSERT_TRUE(append(*partition, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)));
+    if (i % 3 == 0) {
+      ASSERT_TRUE(append(*partition, {}, texts(1000, 1002)));
+    }
+  }
+  partition = bench.open();
+  std::map<std::string, std::int64_t> places;
+  const auto all = read_all(*partition);
+  for (std::size_t i = 0; i < all.size(); ++i) places[all[i]] = static_cast<std::int64_t>(i);
+  for (int i = 0; i < count; ++i)
+    EXPECT_EQ(
+        append(*partition, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)).value(),
+        (Receipt{places[fmt::format("m{}", i)], 1}));
 }
 
 TEST(Partition, a_gap_is_refused_and_changes_nothing) {

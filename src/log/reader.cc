@@ -25,6 +25,12 @@ tl::unexpected<Error> Reader::corrupt(std::int64_t position, std::string_view wh
                           segment_path(directory_, base_offset_), position, what));
 }
 
+tl::unexpected<Error> Reader::gone(std::int64_t offset) const {
+  return fail(Remedy::stop, "gone",
+              fmt::format("{} has no message {} any more: the oldest is {}", directory_, offset,
+                          segments_.empty() ? 0 : segments_.front()));
+}
+
 Expected Reader::expected_at(const Place& place) const {
   return {log_id_, base_address_ + static_cast<std::uint64_t>(place.position), place.offset};
 }
@@ -78,10 +84,7 @@ Status Reader::go_to(std::int64_t offset, const End& durable) {
   for (int attempt = 0;; ++attempt) {
     ONCE_TRY(first_offset());
     const auto behind = std::upper_bound(segments_.begin(), segments_.end(), offset);
-    if (behind == segments_.begin())
-      return fail(Remedy::stop, "gone",
-                  fmt::format("{} has no message {} any more: the oldest is {}", directory_, offset,
-                              segments_.empty() ? 0 : segments_.front()));
+    if (behind == segments_.begin()) return gone(offset);
     if (file_ && base_offset_ == *std::prev(behind)) break;
     const Status opened = open_segment(*std::prev(behind));
     if (opened) break;
@@ -157,9 +160,11 @@ Result<ReadResult> Reader::read(std::int64_t offset, std::size_t bytes_max, cons
     if (place_.position + static_cast<std::int64_t>(chunk->bytes_wanted) <= size &&
         chunk->bytes_wanted > 0)
       continue;  // one frame is larger than what was asked for
-    if (!ONCE_TRY(open_next_segment(place_.offset)))
+    if (!ONCE_TRY(open_next_segment(place_.offset))) {
+      if (!segments_.empty() && segments_.front() > place_.offset) return gone(place_.offset);
       return corrupt(place_.position,
                      fmt::format("message {} was durable and is missing", place_.offset));
+    }
   }
   Deliveries& decoded = chunk->decoded;
   decoded.finish();
@@ -177,7 +182,9 @@ Result<std::int64_t> Reader::offset_at(std::int64_t time_ms, const End& durable)
   const std::vector<std::int64_t> segments = segments_;
   for (const std::int64_t segment : segments) {
     if (segment >= durable.offset) break;
-    ONCE_TRY(open_segment(segment));
+    auto opened = open_segment(segment);
+    if (!opened && opened.error().tag == "missing") continue;  // deleted since we looked
+    if (!opened) return fail(std::move(opened).error());
     ONCE_TRY(make_ready_to_search(durable));
     if (index_->time_max_ms < time_ms) continue;
     const SegmentIndex::Entry entry = index_->before_time(time_ms);
@@ -195,24 +202,49 @@ Result<std::int64_t> Reader::offset_at(std::int64_t time_ms, const End& durable)
   return durable.offset;
 }
 
+// Looks through the frames of one segment from a place on, and remembers where it found it.
+Result<std::optional<std::int64_t>> Reader::find_in(std::int64_t segment, Place from,
+                                                    const Wanted& wanted, const End& durable) {
+  auto opened = open_segment(segment);
+  if (!opened && opened.error().tag == "missing") return std::optional<std::int64_t>();  // deleted
+  if (!opened) return fail(std::move(opened).error());
+  FrameWalker walker(*file_, from.position, expected_at(from), false);
+  for (;;) {
+    const Found found = ONCE_TRY(walker.next());
+    const FrameHeader& header = found.header;
+    if (found.flaw != Flaw::none || header.base_offset >= durable.offset) break;
+    if (header.kind == FrameKind::data && header.stamp.producer == wanted.producer &&
+        header.stamp.sequence <= wanted.sequence &&
+        wanted.sequence - header.stamp.sequence < header.record_count) {
+      last_found_ = {segment, {found.position, header.base_offset}};
+      return header.base_offset +
+             static_cast<std::int64_t>(wanted.sequence - header.stamp.sequence);
+    }
+  }
+  return std::optional<std::int64_t>();
+}
+
 Result<std::optional<std::int64_t>> Reader::find(std::uint64_t producer, std::uint64_t sequence,
                                                  const End& durable) {
+  const Wanted wanted{producer, sequence};
   ONCE_TRY(first_offset());
-  // The newest first: who asks has usually sent it not long ago.
   const std::vector<std::int64_t> segments = segments_;
+  // Who sends an old message again usually goes on with the one behind it.
+  if (last_found_) {
+    const auto [segment, place] = *last_found_;
+    const auto at = std::lower_bound(segments.begin(), segments.end(), segment);
+    if (at != segments.end() && *at == segment) {
+      auto found = ONCE_TRY(find_in(segment, place, wanted, durable));
+      if (found) return found;
+      if (std::next(at) != segments.end() && *std::next(at) < durable.offset)
+        if (found = ONCE_TRY(find_in(*std::next(at), {0, *std::next(at)}, wanted, durable)); found)
+          return found;
+    }
+  }
   for (std::size_t i = segments.size(); i-- > 0;) {
     if (segments[i] >= durable.offset) continue;
-    ONCE_TRY(open_segment(segments[i]));
-    FrameWalker walker(*file_, 0, expected_at({0, segments[i]}), false);
-    for (;;) {
-      const Found found = ONCE_TRY(walker.next());
-      const FrameHeader& header = found.header;
-      if (found.flaw != Flaw::none || header.base_offset >= durable.offset) break;
-      if (header.kind == FrameKind::data && header.stamp.producer == producer &&
-          header.stamp.sequence <= sequence &&
-          sequence - header.stamp.sequence < header.record_count)
-        return header.base_offset + static_cast<std::int64_t>(sequence - header.stamp.sequence);
-    }
+    const auto found = ONCE_TRY(find_in(segments[i], {0, segments[i]}, wanted, durable));
+    if (found) return found;
   }
   return std::optional<std::int64_t>();
 }

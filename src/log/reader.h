@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -54,13 +55,21 @@ class Reader {
     std::int64_t offset = 0;
   };
   struct Chunk;
+  struct Wanted {
+    std::uint64_t producer = 0;
+    std::uint64_t sequence = 0;
+  };
 
   [[nodiscard]] Status open_segment(std::int64_t base_offset);
   [[nodiscard]] Status make_ready_to_search(const End& durable);
   [[nodiscard]] Result<bool> open_next_segment(std::int64_t offset);
   [[nodiscard]] Status go_to(std::int64_t offset, const End& durable);
   [[nodiscard]] Status fill(Chunk& chunk, std::int64_t offset, const End& durable);
+  [[nodiscard]] Result<std::optional<std::int64_t>> find_in(std::int64_t segment, Place from,
+                                                            const Wanted& wanted,
+                                                            const End& durable);
   Expected expected_at(const Place& place) const;
+  tl::unexpected<Error> gone(std::int64_t offset) const;
   tl::unexpected<Error> corrupt(std::int64_t position, std::string_view what) const;
 
   Files& files_;
@@ -73,6 +82,8 @@ class Reader {
   std::uint64_t base_address_ = 0;
   std::optional<SegmentIndex> index_;
   Place place_;
+  // Where `find` was last lucky.
+  std::optional<std::pair<std::int64_t, Place>> last_found_;
 };
 
 }  // namespace once::log

@@ -323,6 +323,19 @@ TEST(Recovery, a_version_that_is_not_known_is_told_from_damage) {
   EXPECT_EQ(bench.try_open().error().tag, "version");
 }
 
+TEST(Recovery, a_frame_of_a_later_version_stops_and_is_not_cut) {
+  Bench bench;
+  ASSERT_TRUE(append(*bench.open(), {}, texts(0, 2)));
+  std::string& content = bench.files.content(bench.segment(0));
+  for (const std::size_t frame : {std::size_t{100}, std::size_t{0}}) {
+    content[frame + 4] = 2;
+    put_u32(content.data() + frame + 84, crc32c({content.data() + frame, 84}));
+    const auto before = bench.files.contents();
+    EXPECT_EQ(bench.try_open().error().tag, "version");
+    EXPECT_EQ(bench.files.contents(), before);
+  }
+}
+
 TEST(Recovery, an_unfinished_roll_is_undone_however_far_it_came) {
   SmallLog log(false, true);
   const std::string path = log.last_segment();

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the README's program: killed again and again, every order is paid once.
 set -euo pipefail
 example=$1
@@ -18,7 +19,8 @@ done >orders.jsonl
 # Everything is sent twice, by two producers: two messages, one business id.
 "$once" produce file:data/orders --json <orders.jsonl >/dev/null
 "$once" produce file:data/orders --json <orders.jsonl >/dev/null
-echo '{"key":"nobody","body":"{\"order\":\"lost\"}"}' | "$once" produce file:data/orders --json >/dev/null
+echo '{"key":"nobody","body":"{\"order\":\"lost\"}"}' |
+  "$once" produce file:data/orders --json >/dev/null
 
 for delay in 0.002 0.005 0.01 0.02 0.04; do
   "$example" >/dev/null &

@@ -37,7 +37,7 @@ void compare_with(const Settings& settings, const Sizes& sizes, IdKind kind,
        .aim = 12},
       [&] { return ours.messages_per_s(kind, sizes.messages, 1000); },
       [&] { return recipe.recipe_messages_per_s(kind, sizes.recipe_messages); }));
-  for (const std::size_t rows : {10, 100, 1000, 10'000})
+  for (const std::size_t rows : {10u, 100u, 1000u, 10'000u})
     comparisons.push_back(compare(
         settings,
         {.name = fmt::format(

@@ -41,7 +41,7 @@ sanitize:
 	@cmake --build build/tsan -j $(JOBS) --target $(SANITIZED_SUITES)
 	@ONCE_SEEDS=$${ONCE_SEEDS:-100} tools/run_tests.py build/tsan -j $(JOBS) -L '$(SANITIZED_LABELS)'
 	@cmake --preset fuzz $(QUIET) -DONCE_TESTS=OFF
-	@cmake --build build/fuzz -j $(JOBS)
+	@cmake --build build/fuzz -j $(JOBS) --target suite_fuzz
 	@tools/run_fuzzers.sh build/fuzz $${ONCE_FUZZ_SECONDS:-10}
 
 ## Once beside its peers in the same run; figures and plots in bench/results/.

@@ -148,6 +148,43 @@ def flat(body):
     return "".join(out)
 
 
+# --- a trap -----------------------------------------------------------------------------------
+
+def is_block(head):
+    """Whether the brace after this text opens statements or declarations, not an initialiser."""
+    head = head.strip()
+    return (not head or head.endswith(")") or re.search(r"->\s*[\w:<>,*&\s]+$", head) or
+            re.search(r"\b(else|do|try|const|override|noexcept|mutable|final)$", head) or
+            re.match(r"(inline |typedef )?(class|struct|enum|union|namespace|extern|template)\b",
+                     head))
+
+
+def parentheses(code, at):
+    return code.count("(", 0, at) - code.count(")", 0, at)
+
+
+def check_try(tree):
+    """Both compilers leak what a braced list already holds when ONCE_TRY returns out of it."""
+    for name in tree.cpp():
+        code, stack, head_at = strip(tree.text(name)), [], 0
+        for match in re.finditer(r"[{};,]|\bONCE_TRY\(", code):
+            found, at = match.group(0), match.start()
+            if found == "{":
+                inside = bool(stack) and stack[-1] is not None
+                empty = not code[head_at:at].strip()
+                block = is_block(code[head_at:at]) and not (inside and empty)
+                stack.append(None if block else [0, parentheses(code, at)])
+            elif found == "}" and stack:
+                stack.pop()
+            elif stack and stack[-1] is not None:
+                if found == "," and parentheses(code, at) == stack[-1][1]:
+                    stack[-1][0] += 1
+                elif found not in ",;" and stack[-1][0] > 0:
+                    yield name, line_of(code, at), "ONCE_TRY behind other elements of a braced list"
+            if found in "{};":
+                head_at = at + 1
+
+
 # --- layers -----------------------------------------------------------------------------------
 
 def read_layers(tree):
@@ -387,8 +424,8 @@ def check_format(tree):
 def breaches(root, build=None):
     tree = Tree(root)
     found = []
-    for check in (check_sizes, check_layers, check_markers, check_documents, check_points,
-                  check_mutants, check_format):
+    for check in (check_sizes, check_try, check_layers, check_markers, check_documents,
+                  check_points, check_mutants, check_format):
         found += check(tree)
     found += check_files(tree, build)
     return sorted(set(found))

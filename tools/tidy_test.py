@@ -72,6 +72,15 @@ class TidyTest(unittest.TestCase):
         self.finds({"src/base/a.cc": SPDX + "// " + "x" * 98 + "\n"}, "src/base/a.cc", 2,
                    "line has 101 columns")
 
+    def test_a_try_that_leaks_a_braced_list(self):
+        text = SPDX + "void f() {\n  A a{b(), ONCE_TRY(c())};\n}\n"
+        self.finds({"src/base/a.cc": text}, "src/base/a.cc", 3, "ONCE_TRY behind")
+        for line in ("A a{ONCE_TRY(c())};", "g(b(), ONCE_TRY(c()));",
+                     "A a{[]() { ONCE_TRY(c()); }};", "for (A x : {1, 2}) ONCE_TRY(c(x));"):
+            text = SPDX + '#include "base/a.h"\n\nvoid f() {\n  ' + line + "\n}\n"
+            found = [b for b in self.breaches({"src/base/a.cc": text}) if "ONCE_TRY" in b[2]]
+            self.assertEqual(found, [])
+
     def test_a_wide_interface(self):
         text = SPDX + "class A {\n" + "".join(
             f"  virtual void f{i}() = 0;\n" for i in range(6)) + "};\n"

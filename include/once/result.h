@@ -78,6 +78,7 @@ inline void take(Status&&) {}
 
 // The value of a Result, or return its error from the enclosing function:
 //   auto batch = ONCE_TRY(source.poll(1000, 100));
+// Not behind other elements of a braced list: the compilers forget those when it returns.
 #define ONCE_TRY(expression)                                                 \
   ({                                                                         \
     auto once_result_ = (expression);                                        \

@@ -51,8 +51,10 @@ Result<Header> header_of(const Json& json) {
 Result<std::vector<Header>> headers_of(const Json& json) {
   std::vector<Header> headers;
   if (json.is_object()) {
-    for (const auto& [name, value] : json.items())
-      headers.push_back({name, ONCE_TRY(text_at(value, "headers/" + name))});
+    for (const auto& [name, value] : json.items()) {
+      std::string text = ONCE_TRY(text_at(value, "headers/" + name));
+      headers.push_back({name, std::move(text)});
+    }
     return headers;
   }
   if (!json.is_array()) return fail_input("\"headers\" must be an object or an array");

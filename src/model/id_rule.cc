@@ -109,7 +109,9 @@ Result<std::string> cloudevents_id(const Delivery& delivery) {
   if (!source.empty() || !id.empty()) return no_id("the headers have only one of source and id");
   const JsonFields json = ONCE_TRY(JsonFields::parse(delivery.body));
   ONCE_TRY(json.scalar("/specversion"));  // else it is some other JSON that happens to have an id
-  return tuple_of({ONCE_TRY(json.scalar("/source")), ONCE_TRY(json.scalar("/id"))});
+  std::string body_source = ONCE_TRY(json.scalar("/source"));
+  std::string body_id = ONCE_TRY(json.scalar("/id"));
+  return tuple_of({std::move(body_source), std::move(body_id)});
 }
 
 Result<std::string> carried_id(const Delivery& delivery) {

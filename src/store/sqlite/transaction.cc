@@ -99,9 +99,11 @@ Result<std::vector<Verdict>> SqliteTransaction::admit_now(std::span<const Entry>
   std::vector<Verdict> verdicts(entries.size());
   std::vector<EntryFeed::Row> rows;
   rows.reserve(entries.size());
-  for (std::uint32_t i = 0; i < entries.size(); ++i)
-    if (ledger_time(entries[i].born_ms) >= horizon)
-      rows.push_back({i, ONCE_TRY(partition_number(entries[i].partition))});
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    if (ledger_time(entries[i].born_ms) < horizon) continue;
+    const auto partition = ONCE_TRY(partition_number(entries[i].partition));
+    rows.push_back({i, partition});
+  }
   sort_by_id(entries, rows);
   ONCE_TRY(record(entries, rows, verdicts));
 

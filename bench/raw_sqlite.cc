@@ -25,15 +25,6 @@ RawSqlite::~RawSqlite() {
   sqlite3_close(connection_);
 }
 
-void RawSqlite::fill(IdKind kind, std::size_t rows) {
-  run(fast_settings);
-  step(begin_);
-  for_each_id(kind, rows, [&](const std::string& id) { insert_id(insert_, id); });
-  step(commit_);
-  run(safe_settings);
-  next_ = rows;
-}
-
 double RawSqlite::recipe_messages_per_s(IdKind kind, std::size_t count) {
   const std::vector<Message> messages = make_messages(kind, next_, count);
   next_ += count;

@@ -24,9 +24,6 @@ class RawSqlite {
   RawSqlite& operator=(const RawSqlite&) = delete;
   ~RawSqlite();
 
-  // As if that many messages had been handled.
-  void fill(IdKind kind, std::size_t rows);
-
   // The usual recipe: a transaction per message, in which the id is inserted if it is new, and if
   // it is, the account is changed. Durable message by message.
   double recipe_messages_per_s(IdKind kind, std::size_t count);

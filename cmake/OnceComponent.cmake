@@ -60,9 +60,6 @@ function(once_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest_main)
   once_compile_options(${name})
-  if(CMAKE_BUILD_TYPE STREQUAL Release)
-    target_compile_options(${name} PRIVATE -O1)  # a test runs once for each time it is built
-  endif()
   include(GoogleTest)
   once_suite(${arg_LABEL} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES

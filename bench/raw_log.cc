@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "harness.h"
 
 namespace once::bench {
@@ -31,6 +33,24 @@ void RawLog::append(std::string_view group) {
   if (::pwritev(file_, &part, 1, end_) != bytes || ::fdatasync(file_) != 0)
     give_up("the raw log could not be written");
   end_ += bytes;
+}
+
+void RawGroupLog::append(std::string_view bytes) {
+  std::unique_lock lock(mutex_);
+  pending_ += bytes;
+  const std::uint64_t mine = group_;
+  landed_.wait(lock, [&] { return landed_group_ >= mine || !writing_; });
+  if (landed_group_ >= mine) return;
+  writing_ = true;
+  ++group_;
+  const std::string group = std::move(pending_);
+  pending_.clear();
+  lock.unlock();
+  log_.append(group);
+  lock.lock();
+  writing_ = false;
+  landed_group_ = mine;
+  landed_.notify_all();
 }
 
 }  // namespace once::bench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <once/log.h>
 
+#include <fstream>
 #include <thread>
 
 #include "benchmarks.h"
@@ -38,11 +39,21 @@ void produce(Sink& sink, const std::string& name, std::span<const Message> messa
   }
 }
 
-// What a round of ours leaves behind, for the peer to write as many bytes.
 struct Ours {
   double messages_per_s = 0;
-  std::int64_t bytes = 0;
+  std::string share;  // what one append left on disk, for the peer to write the same bytes
 };
+
+// The average share, from the middle of the file: how fast a disk is may depend on what it is given.
+std::string one_share(const Workspace& workspace, const TopicInfo& info, const Shape& shape) {
+  const auto bytes = static_cast<std::size_t>(info.partitions[0].bytes);
+  std::string share(bytes / shape.groups / shape.producers, '\0');
+  std::ifstream file(workspace.path("load/0/00000000000000000000.log"), std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(share.size()));
+  if (!file.read(share.data(), static_cast<std::streamsize>(share.size())))
+    give_up("the log's first segment is too short");
+  return share;
+}
 
 Ours ours(const Settings& settings, const std::vector<Message>& messages, const Shape& shape) {
   const Workspace workspace(settings);
@@ -64,7 +75,7 @@ Ours ours(const Settings& settings, const std::vector<Message>& messages, const 
   const TopicInfo info = must(describe_topic(workspace.directory(), "load"));
   const auto expected = static_cast<std::int64_t>(messages.size() * shape.groups);
   if (info.partitions[0].end_offset != expected) give_up("the log lost messages");
-  answer.bytes = info.partitions[0].bytes;
+  answer.share = one_share(workspace, info, shape);
   return answer;
 }
 
@@ -83,8 +94,7 @@ double raw(const Settings& settings, std::string_view share, const Shape& shape)
 
 Comparison compare_appends(const Settings& settings, const Shape& shape) {
   const std::vector<Message> messages = make_bodies(in_flight);
-  const std::int64_t bytes = ours(settings, messages, shape).bytes;
-  const std::string share(static_cast<std::size_t>(bytes) / shape.groups / shape.producers, 'x');
+  const std::string share = ours(settings, messages, shape).share;
   return compare(
       settings,
       {.name = fmt::format("log append of 100-byte messages, 1,000 in flight from {} producer{}, "

@@ -168,13 +168,13 @@ Result<PartitionInfo> describe_partition(Files& files, const std::string& direct
   const auto segments = ONCE_TRY(list_segments(files, directory));
   info.first_offset = segments.empty() ? superblock->first_offset : segments.front();
   info.segments = static_cast<std::uint32_t>(segments.size());
-  std::uint64_t first_address = 0;
+  std::optional<std::uint64_t> first_address;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     auto file = files.open(segment_path(directory, segments[i]), OpenMode::read);
     if (!file) continue;  // retention was faster
     const Found first = ONCE_TRY(read_first_frame(**file, superblock->log_id, segments[i]));
     if (first.flaw != Flaw::none) continue;
-    if (first_address == 0) first_address = first.header.address;
+    if (!first_address) first_address = first.header.address;
     if (i + 1 < segments.size()) continue;
     // The producers are in the last segment: its first frame and what came after.
     ProducerTable table;
@@ -186,8 +186,8 @@ Result<PartitionInfo> describe_partition(Files& files, const std::string& direct
     }
     info.producers = static_cast<std::uint32_t>(table.size());
   }
-  info.bytes =
-      static_cast<std::int64_t>(durable.address - std::min(durable.address, first_address));
+  info.bytes = static_cast<std::int64_t>(
+      durable.address - std::min(durable.address, first_address.value_or(durable.address)));
   return info;
 }
 

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "harness.h"
+#include "model/compact_id.h"
 
 namespace once::bench {
 namespace {
@@ -63,7 +64,9 @@ class Plain {
     check(sqlite3_prepare_v2(connection_, statement, -1, &statement_, nullptr));
   }
   void insert(const std::string& id) {
-    check(sqlite3_bind_text(statement_, 1, id.data(), static_cast<int>(id.size()), SQLITE_STATIC));
+    const CompactId compact(id);
+    const std::string_view bytes = compact.bytes();
+    check(sqlite3_bind_blob64(statement_, 1, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
     if (sqlite3_step(statement_) != SQLITE_DONE) check(SQLITE_ERROR);
     check(sqlite3_reset(statement_));
   }
@@ -97,7 +100,7 @@ void Ledger::fill(IdKind kind, std::size_t rows) {
     plain.run(fast_settings);
     plain.run("CREATE TEMP TABLE copied AS SELECT * FROM once_ledger; BEGIN");
     plain.prepare(
-        "INSERT INTO once_ledger SELECT scope, CAST(? AS BLOB), fingerprint, born_ms, recorded_ms,"
+        "INSERT INTO once_ledger SELECT scope, ?, fingerprint, born_ms, recorded_ms,"
         " outcome, partition, offset, result FROM copied");
     for_each_id(kind, rows, [&](const std::string& id) { plain.insert(id); });
     plain.run("COMMIT");

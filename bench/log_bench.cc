@@ -44,7 +44,8 @@ struct Ours {
   std::string share;  // what one append left on disk, for the peer to write the same bytes
 };
 
-// The average share, from the middle of the file: how fast a disk is may depend on what it is given.
+// The average share, from the middle of the file: how fast a disk is may depend on what it is
+// given.
 std::string one_share(const Workspace& workspace, const TopicInfo& info, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(info.partitions[0].bytes);
   std::string share(bytes / shape.groups / shape.producers, '\0');

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "store/sqlite/schema.h"
 
 namespace once {
 namespace {
@@ -109,6 +110,8 @@ Status Connection::configure(const ConnectionOptions& options) {
                             "cut; set it to FULL",
                             where_, level == nullptr ? -1 : *level));
   if (!options.writes) ONCE_TRY(run("PRAGMA query_only = 1"));
+  if (const int code = add_schema_functions(handle_); code != SQLITE_OK)
+    return fail(error(code, "add functions", SqliteStage::open));
   if (const int code = feed_.attach(handle_); code != SQLITE_OK)
     return fail(error(code, "make the table of entries", SqliteStage::open));
   sqlite3_set_authorizer(handle_, authorize, this);

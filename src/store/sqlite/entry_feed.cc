@@ -92,7 +92,8 @@ void EntryFeed::column(sqlite3_context* context, int number) {
   const Entry& present = entry();
   switch (number) {
     case 0:
-      sqlite3_result_blob64(context, present.id.data(), present.id.size(), SQLITE_STATIC);
+      id_.emplace(present.id);
+      sqlite3_result_blob64(context, id_->bytes().data(), id_->bytes().size(), SQLITE_STATIC);
       break;
     case 1:
       if (present.fingerprint.version == 0) break;  // NULL

@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "model/compact_id.h"
 #include "store/sqlite/message_row.h"
 
 namespace once {
@@ -59,7 +61,9 @@ class EntryFeed {
   std::span<const Entry> entries_;
   std::span<const Row> rows_;
   std::size_t next_ = 0;
-  FingerprintBytes fingerprint_{};  // of the present row
+  // Of the present row.
+  std::optional<CompactId> id_;
+  FingerprintBytes fingerprint_{};
 };
 
 }  // namespace once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <once/identity.h>
 
+#include "model/compact_id.h"
 #include "store/sqlite/message_row.h"
 #include "store/sqlite/sqlite.h"
 
@@ -13,7 +14,8 @@ Result<std::optional<LedgerRecord>> SqliteStore::find(std::string_view scope, st
                        "(SELECT name FROM once_name WHERE number = partition) FROM once_ledger "
                        "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id = ?"));
     statement.bind_text(1, scope);
-    statement.bind_blob(2, id);
+    const CompactId compact(id);
+    statement.bind_blob(2, compact.bytes());
     const int code = statement.step();
     if (code == SQLITE_DONE) return std::nullopt;
     if (code != SQLITE_ROW) return fail(reader.error(code, "read the ledger"));

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "model/compact_id.h"
+
 namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
 // order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
-const std::array<std::string_view, 2> schema_steps = {
+const std::array<std::string_view, 3> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO once_schema VALUES (1);
@@ -110,9 +112,38 @@ FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
 JOIN once_name AS partitions ON partitions.number = partition;
 )",
+    R"(
+UPDATE once_schema SET version = 3;
+UPDATE once_ledger SET id = once_compact_id(id) WHERE id <> once_compact_id(id);
+
+DROP VIEW once_ledger_readable;
+CREATE VIEW once_ledger_readable AS
+SELECT scopes.name AS scope,
+  CASE substr(id, 1, 1)
+    WHEN x'00' THEN CAST(substr(id, 2) AS TEXT)
+    WHEN x'01' THEN lower(printf('%s-%s-%s-%s-%s', hex(substr(id, 2, 4)), hex(substr(id, 6, 2)),
+      hex(substr(id, 8, 2)), hex(substr(id, 10, 2)), hex(substr(id, 12, 6))))
+    ELSE CAST(id AS TEXT) END AS id,
+  CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked' ELSE '?' END
+    AS outcome,
+  CAST(result AS TEXT) AS result, partitions.name AS partition, offset,
+  strftime('%Y-%m-%dT%H:%M:%fZ', born_ms / 1000.0, 'unixepoch') AS born,
+  strftime('%Y-%m-%dT%H:%M:%fZ', recorded_ms / 1000.0, 'unixepoch') AS recorded,
+  hex(fingerprint) AS fingerprint
+FROM once_ledger
+JOIN once_name AS scopes ON scopes.number = scope
+JOIN once_name AS partitions ON partitions.number = partition;
+)",
 };
 
 namespace {
+
+void compact_id(sqlite3_context* context, int, sqlite3_value** values) {
+  const auto* id = static_cast<const char*>(sqlite3_value_blob(values[0]));
+  const auto size = static_cast<std::size_t>(sqlite3_value_bytes(values[0]));
+  const CompactId compact({id, size});
+  sqlite3_result_blob64(context, compact.bytes().data(), compact.bytes().size(), SQLITE_TRANSIENT);
+}
 
 Result<std::int64_t> version_of(Connection& writer) {
   const Rows tables = ONCE_TRY(
@@ -142,6 +173,11 @@ Status migrate_from(Connection& writer, std::int64_t version, std::int64_t now_m
 }
 
 }  // namespace
+
+int add_schema_functions(sqlite3* handle) {
+  return sqlite3_create_function(handle, "once_compact_id", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                                 nullptr, compact_id, nullptr, nullptr);
+}
 
 Result<std::int64_t> migrate(Connection& writer, std::int64_t now_ms) {
   ONCE_TRY(writer.begin());

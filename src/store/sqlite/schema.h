@@ -11,7 +11,10 @@ namespace once {
 
 // The steps by which the schema grew: step N makes version N + 1 out of version N. A step that
 // was released is never changed; a new database takes all of them.
-extern const std::array<std::string_view, 2> schema_steps;
+extern const std::array<std::string_view, 3> schema_steps;
+
+// What the steps call. SQLite's code.
+[[nodiscard]] int add_schema_functions(sqlite3* handle);
 
 // Brings the schema of an open writer to the newest version, in one transaction. A database of a
 // newer Once is refused with the tag "newer". Answers the version it found; 0: there was none.

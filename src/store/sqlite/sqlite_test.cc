@@ -27,7 +27,10 @@ Result<std::unique_ptr<SqliteStore>> open(const std::string& path, SqliteOptions
 // A connection that knows nothing of Once.
 class Shell {
  public:
-  explicit Shell(const std::string& path) { sqlite3_open(path.c_str(), &handle_); }
+  explicit Shell(const std::string& path) {
+    sqlite3_open(path.c_str(), &handle_);
+    EXPECT_EQ(add_schema_functions(handle_), SQLITE_OK);
+  }
   ~Shell() { sqlite3_close(handle_); }
   int run(const std::string& sql) {
     return sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
@@ -160,6 +163,19 @@ TEST(Sqlite, lives_beside_the_tables_of_the_user) {
             "shop order 100 applied");
 }
 
+TEST(Sqlite, shows_every_id_as_it_came) {
+  Scratch scratch;
+  const std::string path = scratch.path("shop.db");
+  const std::vector<std::string> ids = {"01890a5d-ac96-774b-bcce-b302099a8057", "order 100",
+                                        "\x01 marked", "01890A5D-AC96-774B-BCCE-B302099A8057"};
+  for (const std::string& id : ids) ASSERT_TRUE(add(*open(path).value(), id));
+  Shell shell(path);
+  for (const std::string& id : ids) {
+    EXPECT_EQ(open(path).value()->records()->find("shop", id).value().value().id, id);
+    EXPECT_EQ(shell.ask("SELECT count(*) FROM once_ledger_readable WHERE id = '" + id + "'"), "1");
+  }
+}
+
 TEST(Sqlite, a_schema_of_a_newer_program_is_refused) {
   Scratch scratch;
   const std::string path = scratch.path("a.db");
@@ -181,7 +197,9 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
       for (std::size_t step = 0; step < version; ++step)
         ASSERT_EQ(shell.run(std::string(schema_steps[step])), SQLITE_OK);
       ASSERT_EQ(shell.run("INSERT INTO once_name VALUES (1, 'shop'), (2, 'p0');"
-                          "INSERT INTO once_ledger VALUES (1, x'61', NULL, 5, 6, 1, 2, 7, x'6e6f');"
+                          "INSERT INTO once_ledger VALUES (1, x'61', NULL, 5, 6, 1, 2, 7, x'6e6f'),"
+                          "(1, CAST('01890a5d-ac96-774b-bcce-b302099a8057' AS BLOB), "
+                          "NULL, 6, 6, 0, 2, 8, NULL);"
                           "INSERT INTO once_position VALUES (1, 2, 8, 3)"),
                 SQLITE_OK);
     }
@@ -189,6 +207,8 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
     const auto record = store->records()->find("shop", "a").value().value();
     EXPECT_EQ(record.outcome, rejected("no"));
     EXPECT_EQ(record.born_ms, 5);
+    const auto other = store->records()->find("shop", "01890a5d-ac96-774b-bcce-b302099a8057");
+    EXPECT_EQ(other.value().value().born_ms, 6);
     EXPECT_EQ(store->position("shop", "p0").value(), (Position{8, 3}));
     EXPECT_TRUE(make_segment_ids(*store, {"orders", 10}).value()->next());
     const auto operations = store->records()->operations("once.store", 0, 10).value();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "model/compact_id.h"
 #include "model/ledger.h"
 #include "store/sqlite/message_row.h"
 
@@ -150,7 +151,8 @@ Result<std::optional<Verdict>> SqliteTransaction::look_up(const Entry& entry) {
   Statement select = ONCE_TRY(writer().prepare(
       "SELECT fingerprint, outcome, result FROM once_ledger WHERE scope = ? AND id = ?"));
   select.bind(1, *scope_number_);
-  select.bind_blob(2, entry.id);
+  const CompactId id(entry.id);
+  select.bind_blob(2, id.bytes());
   const int code = select.step();
   if (code == SQLITE_DONE) return std::nullopt;
   if (code != SQLITE_ROW) return fail(writer().error(code, "look up an id"));
@@ -198,15 +200,16 @@ Status SqliteTransaction::settle_fresh(const Delivery& delivery, const Outcome& 
   const std::int64_t partition = ONCE_TRY(partition_number(delivery.partition));
   const auto fresh = find_fresh(delivery, partition);
   if (fresh == fresh_.end()) return {};
+  const CompactId id(delivery.id);
   if (outcome.kind == Outcome::Kind::no_effect) {
     fresh_.erase(fresh);
     return writer().run("DELETE FROM once_ledger WHERE scope = ? AND id = ?",
-                        {*scope_number_, Blob{delivery.id}});
+                        {*scope_number_, Blob{id.bytes()}});
   }
   if (outcome.kind == Outcome::Kind::applied && outcome.detail.empty()) return {};
   return writer().run(
       "UPDATE once_ledger SET outcome = ?, result = ? WHERE scope = ? AND id = ?",
-      {static_cast<int>(outcome.kind), Blob{outcome.detail}, *scope_number_, Blob{delivery.id}});
+      {static_cast<int>(outcome.kind), Blob{outcome.detail}, *scope_number_, Blob{id.bytes()}});
 }
 
 Status SqliteTransaction::park(const Delivery& delivery, const std::string& reason) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,7 @@ struct ParkedRecord {
 struct OperationRecord {
   std::int64_t number = 0;
   std::int64_t at_ms = 0;
-  std::string action;  // "take", "park", "forget", "migrate", ...
+  std::string action;  // "take", "park", "forget", "migrate", "force", "replay", "drop", ...
   std::string subject;
   std::string reason;
 };
@@ -48,8 +49,13 @@ struct OperationRecord {
 class Records {
  public:
   virtual ~Records() = default;
-  [[nodiscard]] virtual Result<std::optional<LedgerRecord>> find(std::string_view scope,
-                                                                 std::string_view id) = 0;
+  // All scopes that have a ledger, positions, parked messages, operations or claims, by name.
+  [[nodiscard]] virtual Result<std::vector<std::string>> scopes() = 0;
+  // Records from this id on, in an order of the store's choice in which every id has one place.
+  // An id that is there comes first when it is asked for.
+  [[nodiscard]] virtual Result<std::vector<LedgerRecord>> ledger(std::string_view scope,
+                                                                 std::string_view from_id,
+                                                                 std::size_t count_max) = 0;
   [[nodiscard]] virtual Result<std::vector<ParkedRecord>> parked(std::string_view scope,
                                                                  std::int64_t after_number,
                                                                  std::size_t count_max) = 0;
@@ -57,6 +63,35 @@ class Records {
                                                                         std::int64_t after_number,
                                                                         std::size_t count_max) = 0;
   [[nodiscard]] virtual Result<std::int64_t> horizon_ms(std::string_view scope) = 0;
+
+  [[nodiscard]] Result<std::optional<LedgerRecord>> find(std::string_view scope,
+                                                         std::string_view id) {
+    auto records = ONCE_TRY(ledger(scope, id, 1));
+    if (records.empty() || records.front().id != id) return std::nullopt;
+    return std::move(records.front());
+  }
+};
+
+// The operator's hand: what a person changes in the books. Each call is one transaction and writes
+// a line with the reason to the operation log; an empty reason is refused.
+class Repairs {
+ public:
+  virtual ~Repairs() = default;
+
+  // Frees an id on purpose: the next delivery with it counts as new. An id that is not in the
+  // ledger is an error with the tag "missing".
+  [[nodiscard]] virtual Status force(std::string_view scope, std::string_view id,
+                                     std::string_view reason) = 0;
+
+  // Sends parked messages once more: their ids are freed, they leave through the outbox for
+  // `destination`, and are parked no longer. All of them or none; one that is not parked is an
+  // error with the tag "missing".
+  [[nodiscard]] virtual Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
+                                      std::string_view destination, std::string_view reason) = 0;
+
+  // Gives parked messages up. Their ids stay in the ledger.
+  [[nodiscard]] virtual Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
+                                    std::string_view reason) = 0;
 };
 
 }  // namespace once

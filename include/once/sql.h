@@ -62,6 +62,8 @@ inline Expect rows(std::int64_t count, Outcome otherwise) {
   return {count, std::move(otherwise), std::nullopt};
 }
 
+enum class SqlDialect : std::uint8_t { sqlite, postgresql, mysql };
+
 // A transaction of an SQL store. Parameters are written as `?` in every dialect and always bound.
 class SqlTransaction : public Transaction {
  public:
@@ -70,7 +72,11 @@ class SqlTransaction : public Transaction {
   [[nodiscard]] virtual Status execute(std::string_view statement, std::span<const Value> values,
                                        const Expect& expect) = 0;
 
-  // Reads, after all queued writes: this is what costs a round trip.
+  // Writes at once, after all queued writes, and answers how many rows it touched: a round trip.
+  [[nodiscard]] virtual Result<std::int64_t> run(std::string_view statement,
+                                                 std::span<const Value> values) = 0;
+
+  // Reads, after all queued writes: a round trip.
   [[nodiscard]] virtual Result<Rows> query(std::string_view statement,
                                            std::span<const Value> values) = 0;
 
@@ -82,6 +88,14 @@ class SqlTransaction : public Transaction {
                                    std::initializer_list<Value> values = {}) {
     return query(statement, std::span(values.begin(), values.size()));
   }
+
+  [[nodiscard]] Result<std::int64_t> run(std::string_view statement,
+                                         std::initializer_list<Value> values = {}) {
+    return run(statement, std::span(values.begin(), values.size()));
+  }
+
+  // What statements have to be written in; parameters are `?` in all of them.
+  virtual SqlDialect dialect() const = 0;
 
   SqlTransaction* sql() final { return this; }
 };

@@ -11,8 +11,10 @@
 
 namespace once {
 
+class ClaimStore;
 class Outbox;
 class Records;
+class Repairs;
 
 struct StoreTraits {
   // What a commit survives: the death of the process, or a power cut.
@@ -49,14 +51,17 @@ class Store {
   [[nodiscard]] virtual Result<Position> position(std::string_view scope,
                                                   std::string_view partition) = 0;
 
-  // Forgets ids born before `horizon_ms`, at most `rows_max` of them. The horizon becomes durable
-  // first and never goes back, so that what is being forgotten is `too_old` and never fresh.
+  // Forgets ids born before `horizon_ms`, at most `rows_max` of them, and settled claims likewise.
+  // The horizon becomes durable first and never goes back, so that what is being forgotten is
+  // `too_old` and never fresh.
   [[nodiscard]] virtual Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                                                  std::size_t rows_max) = 0;
 
-  // The outbox and the records of this store; nullptr where it has none.
+  // The other sides of this store; nullptr where it has none.
   virtual Outbox* outbox() { return nullptr; }
   virtual Records* records() { return nullptr; }
+  virtual Repairs* repairs() { return nullptr; }
+  virtual ClaimStore* claims() { return nullptr; }
 };
 
 }  // namespace once

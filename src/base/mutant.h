@@ -30,6 +30,11 @@ enum class Mutant : std::uint8_t {
   zombie_not_fenced,              // B26
   unsafe_sync_mode_accepted,      // B32
   ack_what_was_polled,            // B33
+  claim_without_lease,            // H3: whoever comes takes the claim
+  stale_owner_settles,            // H4
+  forgotten_claim_is_new,         // H8
+  failed_claim_is_settled,        // H7: a failure is remembered as done
+  lost_owner_counts_as_done,      // H2: claimed means handled
   count_
 };
 

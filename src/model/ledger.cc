@@ -24,6 +24,15 @@ Status check_destination(std::string_view destination) {
   return check_name("destination", destination);
 }
 
+Status check_id(std::string_view id) {
+  if (id.empty()) return fail(Remedy::park, "no_id", "the id is empty");
+  if (id.size() > id_bytes_max)
+    return fail(Remedy::park, "long_id",
+                fmt::format("the id \"{}...\" has {} bytes, at most {} are allowed; use a digest",
+                            id.substr(0, 40), id.size(), id_bytes_max));
+  return {};
+}
+
 Status check_entries(std::span<const Entry> entries) {
   for (const Entry& entry : entries) {
     if (entry.id.empty())

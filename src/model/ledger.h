@@ -22,7 +22,8 @@ inline constexpr std::size_t name_bytes_max = 255;  // scopes, partitions and de
 [[nodiscard]] Status check_partition(std::string_view partition);
 [[nodiscard]] Status check_destination(std::string_view destination);
 
-// Refuses empty and over-long ids (remedy `park`) before anything is written.
+// Refuse empty and over-long ids (remedy `park`) before anything is written.
+[[nodiscard]] Status check_id(std::string_view id);
 [[nodiscard]] Status check_entries(std::span<const Entry> entries);
 
 // Refuses to move a position back.

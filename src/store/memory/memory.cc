@@ -59,6 +59,7 @@ Result<Forgotten> MemoryStore::forget(std::string_view scope, std::int64_t horiz
     ++forgotten.rows;
   }
   forgotten.more = !books.by_birth.empty() && books.by_birth.begin()->first < books.horizon_ms;
+  forget_claims(books, rows_max, forgotten);
   return forgotten;
 }
 
@@ -136,15 +137,27 @@ Status MemoryStore::sent(std::string_view destination, std::uint64_t fence,
   return {};
 }
 
-Result<std::optional<LedgerRecord>> MemoryStore::find(std::string_view scope, std::string_view id) {
+Result<std::vector<std::string>> MemoryStore::scopes() {
   const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, books] : state_.scopes) names.push_back(name);
+  return names;
+}
+
+Result<std::vector<LedgerRecord>> MemoryStore::ledger(std::string_view scope,
+                                                      std::string_view from_id,
+                                                      std::size_t count_max) {
+  const std::lock_guard lock(mutex_);
+  std::vector<LedgerRecord> records;
   const MemoryState::Scope* books = find_scope(scope);
-  if (books == nullptr) return std::nullopt;
-  const auto found = books->ledger.find(id);
-  if (found == books->ledger.end()) return std::nullopt;
-  const MemoryState::LedgerRow& row = found->second;
-  return LedgerRecord{found->first,    row.fingerprint, row.outcome, row.born_ms,
-                      row.recorded_ms, row.partition,   row.offset};
+  if (books == nullptr) return records;
+  for (auto at = books->ledger.lower_bound(from_id);
+       at != books->ledger.end() && records.size() < count_max; ++at) {
+    const MemoryState::LedgerRow& row = at->second;
+    records.push_back({at->first, row.fingerprint, row.outcome, row.born_ms, row.recorded_ms,
+                       row.partition, row.offset});
+  }
+  return records;
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/claims.h>
 #include <once/clock.h>
 #include <once/key_value.h>
 #include <once/outbox.h>
@@ -38,6 +39,7 @@ struct MemoryState {
     std::int64_t horizon_ms = 0;
     std::vector<ParkedRecord> parked;
     std::vector<OperationRecord> operations;
+    std::map<std::string, ClaimRecord, std::less<>> claims;
   };
 
   std::map<std::string, Scope, std::less<>> scopes;
@@ -59,7 +61,7 @@ struct MemoryState {
 //
 // Nothing survives the process. A simulated crash is `crash`: committed state stays, transactions
 // that were open can do nothing any more. The store outlives its transactions.
-class MemoryStore final : public Store, private Outbox, private Records {
+class MemoryStore final : public Store, private Outbox, private Records, private ClaimStore {
  public:
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
@@ -71,6 +73,7 @@ class MemoryStore final : public Store, private Outbox, private Records {
                            std::size_t rows_max) override;
   Outbox* outbox() override { return this; }
   Records* records() override { return this; }
+  ClaimStore* claims() override { return this; }
 
   // For simulators.
   enum class CommitFault : std::uint8_t {
@@ -97,14 +100,28 @@ class MemoryStore final : public Store, private Outbox, private Records {
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
 
-  Result<std::optional<LedgerRecord>> find(std::string_view scope, std::string_view id) override;
+  Result<std::vector<std::string>> scopes() override;
+  Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
+                                           std::size_t count_max) override;
   Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
   Result<std::int64_t> horizon_ms(std::string_view scope) override;
 
+  Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
+                                         std::span<const ClaimRequest> requests) override;
+  Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
+                                  std::span<const HeldClaim> claims) override;
+  Result<std::vector<bool>> change(std::string_view scope,
+                                   std::span<const ClaimChange> changes) override;
+  Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
+  Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
+                                          std::string_view from_id, std::size_t count_max) override;
+
   // All of these need the lock.
+  ClaimRecord* find_claim(std::string_view scope, std::string_view id);
+  void forget_claims(MemoryState::Scope& books, std::size_t rows_max, Forgotten& forgotten);
   MemoryState::Scope& scope_at(std::string_view scope);
   const MemoryState::Scope* find_scope(std::string_view scope) const;
   Position position_at(std::string_view scope, std::string_view partition) const;

@@ -39,6 +39,8 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
   Findings found = ONCE_TRY(search(scope, sweep, rows_max));
   Forgotten forgotten;
   if (!found.ids.empty()) forgotten.rows = ONCE_TRY(erase(scope, found.ids, sweep.horizon_ms));
+  forgotten.rows +=
+      ONCE_TRY(forget_claims(scope, sweep.horizon_ms, rows_max - forgotten.rows, found.complete));
   sweep.after_id = std::move(found.last_id);
   const std::int64_t end_ns = clock_.ticks_ns();
   sweep.busy_ns += end_ns - start_ns;

@@ -7,28 +7,50 @@
 
 namespace once {
 
-Result<std::optional<LedgerRecord>> SqliteStore::find(std::string_view scope, std::string_view id) {
-  return read([&](Connection& reader) -> Result<std::optional<LedgerRecord>> {
+Result<std::vector<std::string>> SqliteStore::scopes() {
+  return read([&](Connection& reader) -> Result<std::vector<std::string>> {
+    Statement statement = ONCE_TRY(reader.prepare(
+        "SELECT name FROM once_name WHERE number IN (SELECT scope FROM once_position) "
+        "OR EXISTS (SELECT 1 FROM once_ledger WHERE scope = number) "
+        "OR EXISTS (SELECT 1 FROM once_parked WHERE scope = number) "
+        "OR EXISTS (SELECT 1 FROM once_operation WHERE scope = number) "
+        "OR EXISTS (SELECT 1 FROM once_claim WHERE scope = number) ORDER BY name"));
+    std::vector<std::string> names;
+    int code = statement.step();
+    for (; code == SQLITE_ROW; code = statement.step()) names.emplace_back(statement.bytes(0));
+    if (code != SQLITE_DONE) return fail(reader.error(code, "read the scopes"));
+    return names;
+  });
+}
+
+Result<std::vector<LedgerRecord>> SqliteStore::ledger(std::string_view scope,
+                                                      std::string_view from_id,
+                                                      std::size_t count_max) {
+  return read([&](Connection& reader) -> Result<std::vector<LedgerRecord>> {
     Statement statement = ONCE_TRY(
-        reader.prepare("SELECT fingerprint, outcome, result, born_ms, recorded_ms, offset, "
+        reader.prepare("SELECT id, fingerprint, outcome, result, born_ms, recorded_ms, offset, "
                        "(SELECT name FROM once_name WHERE number = partition) FROM once_ledger "
-                       "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id = ?"));
+                       "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
+                       "ORDER BY id LIMIT ?"));
+    const CompactId from(from_id);
     statement.bind_text(1, scope);
-    const CompactId compact(id);
-    statement.bind_blob(2, compact.bytes());
-    const int code = statement.step();
-    if (code == SQLITE_DONE) return std::nullopt;
-    if (code != SQLITE_ROW) return fail(reader.error(code, "read the ledger"));
-    LedgerRecord record;
-    record.id = id;
-    record.fingerprint = fingerprint_from(statement.bytes(0));
-    record.outcome = {static_cast<Outcome::Kind>(statement.number(1)),
-                      std::string(statement.bytes(2)), 0};
-    record.born_ms = statement.number(3);
-    record.recorded_ms = statement.number(4);
-    record.offset = statement.number(5);
-    record.partition = statement.bytes(6);
-    return record;
+    statement.bind_blob(2, from.bytes());
+    statement.bind(3, static_cast<std::int64_t>(count_max));
+    std::vector<LedgerRecord> records;
+    int code = statement.step();
+    for (; code == SQLITE_ROW; code = statement.step()) {
+      LedgerRecord& record = records.emplace_back();
+      record.id = expand_id(statement.bytes(0));
+      record.fingerprint = fingerprint_from(statement.bytes(1));
+      record.outcome = {static_cast<Outcome::Kind>(statement.number(2)),
+                        std::string(statement.bytes(3)), 0};
+      record.born_ms = statement.number(4);
+      record.recorded_ms = statement.number(5);
+      record.offset = statement.number(6);
+      record.partition = statement.bytes(7);
+    }
+    if (code != SQLITE_DONE) return fail(reader.error(code, "read the ledger"));
+    return records;
   });
 }
 

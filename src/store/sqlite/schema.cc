@@ -10,7 +10,7 @@ namespace once {
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
 // order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
-const std::array<std::string_view, 3> schema_steps = {
+const std::array<std::string_view, 4> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO once_schema VALUES (1);
@@ -133,6 +133,30 @@ SELECT scopes.name AS scope,
 FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
 JOIN once_name AS partitions ON partitions.number = partition;
+)",
+    R"(
+UPDATE once_schema SET version = 4;
+
+CREATE TABLE once_claim (
+  scope INTEGER NOT NULL,
+  id BLOB NOT NULL,
+  state INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  fence INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  after_loss INTEGER NOT NULL,
+  fingerprint BLOB,
+  born_ms INTEGER NOT NULL,
+  changed_ms INTEGER NOT NULL,
+  lease_until_ms INTEGER NOT NULL,
+  owner TEXT NOT NULL,
+  result BLOB,
+  reason TEXT NOT NULL,
+  steps BLOB NOT NULL,
+  PRIMARY KEY (scope, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX once_claim_open ON once_claim (scope, id) WHERE state IN (0, 1, 2);
+CREATE INDEX once_claim_settled ON once_claim (scope, born_ms) WHERE state IN (3, 4);
 )",
 };
 

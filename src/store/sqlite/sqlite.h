@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/claims.h>
 #include <once/clock.h>
 #include <once/outbox.h>
 #include <once/records.h>
@@ -53,7 +54,7 @@ Position position_in(const Rows& rows);
 // made in the same turn. Reads outside of transactions have a connection of their own and never
 // wait for the writer. Everything committed survives a power cut; a transaction that was open does
 // not survive the process. The store outlives its transactions.
-class SqliteStore final : public Store, private Outbox, private Records {
+class SqliteStore final : public Store, private Outbox, private Records, private ClaimStore {
  public:
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const std::string& path,
                                                                  const SqliteOptions& options,
@@ -68,6 +69,7 @@ class SqliteStore final : public Store, private Outbox, private Records {
                            std::size_t rows_max) override;
   Outbox* outbox() override { return this; }
   Records* records() override { return this; }
+  ClaimStore* claims() override { return this; }
 
  private:
   friend class SqliteTransaction;
@@ -102,12 +104,27 @@ class SqliteStore final : public Store, private Outbox, private Records {
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
 
-  Result<std::optional<LedgerRecord>> find(std::string_view scope, std::string_view id) override;
+  Result<std::vector<std::string>> scopes() override;
+  Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
+                                           std::size_t count_max) override;
   Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
   Result<std::int64_t> horizon_ms(std::string_view scope) override;
+
+  Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
+                                         std::span<const ClaimRequest> requests) override;
+  Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
+                                  std::span<const HeldClaim> claims) override;
+  Result<std::vector<bool>> change(std::string_view scope,
+                                   std::span<const ClaimChange> changes) override;
+  Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
+  Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
+                                          std::string_view from_id, std::size_t count_max) override;
+  // At most `rows_max`; `complete` becomes false when some are left.
+  Result<std::size_t> forget_claims(std::string_view scope, std::int64_t horizon_ms,
+                                    std::size_t rows_max, bool& complete);
 
   // A turn with an open transaction on the writer.
   Result<std::unique_ptr<Gate::Turn>> begin_writing();

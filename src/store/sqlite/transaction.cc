@@ -255,15 +255,8 @@ Status SqliteTransaction::execute(std::string_view statement, std::span<const Va
 
 Status SqliteTransaction::execute_now(std::string_view statement, std::span<const Value> values,
                                       const Expect& expect) {
-  Statement prepared = ONCE_TRY(prepare(statement, values));
-  std::int64_t rows = 0;
-  int code = prepared.step();
-  for (; code == SQLITE_ROW; code = prepared.step()) ++rows;
-  if (code != SQLITE_DONE)
-    return fail(blame(writer().error(code, fmt::format("execute \"{}\"", statement)), expect));
-  if (expect.rows < 0) return {};
-  if (!prepared.reads_only()) rows = writer().changes();
-  if (rows == expect.rows) return {};
+  const std::int64_t rows = ONCE_TRY(run_now(statement, values, expect));
+  if (expect.rows < 0 || rows == expect.rows) return {};
   Error unmet{Remedy::park, "expect",
               fmt::format("{}: \"{}\" touched {} rows, not {}", store_.traits().name, statement,
                           rows, expect.rows),
@@ -271,6 +264,24 @@ Status SqliteTransaction::execute_now(std::string_view statement, std::span<cons
   if (const auto message = expect.message ? expect.message : message_)
     unmet.culprit = Culprit{*message, expect.otherwise};
   return fail(std::move(unmet));
+}
+
+Result<std::int64_t> SqliteTransaction::run(std::string_view statement,
+                                            std::span<const Value> values) {
+  ONCE_TRY(check_open());
+  return keep(run_now(statement, values, {}));
+}
+
+Result<std::int64_t> SqliteTransaction::run_now(std::string_view statement,
+                                                std::span<const Value> values,
+                                                const Expect& expect) {
+  Statement prepared = ONCE_TRY(prepare(statement, values));
+  std::int64_t rows = 0;
+  int code = prepared.step();
+  for (; code == SQLITE_ROW; code = prepared.step()) ++rows;
+  if (code != SQLITE_DONE)
+    return fail(blame(writer().error(code, fmt::format("execute \"{}\"", statement)), expect));
+  return prepared.reads_only() ? rows : writer().changes();
 }
 
 Result<Rows> SqliteTransaction::query(std::string_view statement, std::span<const Value> values) {

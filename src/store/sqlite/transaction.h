@@ -31,7 +31,9 @@ class SqliteTransaction final : public SqlTransaction {
 
   Status execute(std::string_view statement, std::span<const Value> values,
                  const Expect& expect) override;
+  Result<std::int64_t> run(std::string_view statement, std::span<const Value> values) override;
   Result<Rows> query(std::string_view statement, std::span<const Value> values) override;
+  SqlDialect dialect() const override { return SqlDialect::sqlite; }
 
  private:
   // An id that was admitted here and can still be settled.
@@ -63,6 +65,8 @@ class SqliteTransaction final : public SqlTransaction {
   Status enqueue_now(std::string_view destination, const Message& message);
   Status execute_now(std::string_view statement, std::span<const Value> values,
                      const Expect& expect);
+  Result<std::int64_t> run_now(std::string_view statement, std::span<const Value> values,
+                               const Expect& expect);
   Result<Statement> prepare(std::string_view statement, std::span<const Value> values);
   void remember(const Entry& entry, std::int64_t partition);
   std::vector<Fresh>::iterator find_fresh(const Delivery& delivery, std::int64_t partition);

@@ -219,6 +219,9 @@ class Ticket {
   // It may have happened.
   [[nodiscard]] Status doubt(std::string_view reason);
 
+  // For the Claims it came from.
+  Held& held() { return *held_; }
+
  private:
   std::unique_ptr<Held> held_;
 };

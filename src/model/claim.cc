@@ -98,6 +98,7 @@ ClaimRecord as_of(ClaimRecord row, std::int64_t now_ms) {
     case AfterLoss::doubt: row.state = ClaimState::in_doubt; break;
     case AfterLoss::give_up: row.state = ClaimState::rejected; break;
   }
+  if (mutant(Mutant::lost_owner_counts_as_done)) row.state = ClaimState::done;
   row.reason = fmt::format("its owner {} was lost", owner);
   return row;
 }

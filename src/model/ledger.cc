@@ -74,4 +74,30 @@ Error fenced_error(std::string_view scope, std::string_view partition, const Pos
       std::nullopt};
 }
 
+Status check_reason(std::string_view reason) {
+  if (reason.find_first_not_of(" \t\r\n") != std::string_view::npos) return {};
+  return fail(Remedy::stop, "config",
+              "a reason is needed: it goes to the operation log, for those who ask later");
+}
+
+Error missing_id(std::string_view scope, std::string_view id) {
+  return {Remedy::stop, "missing",
+          fmt::format("scope \"{}\" has no id \"{}\" in its ledger", scope, id), std::nullopt};
+}
+
+Error missing_parked(std::string_view scope, std::int64_t number) {
+  return {Remedy::stop, "missing",
+          fmt::format("scope \"{}\" has no parked message {}; nothing was changed", scope, number),
+          std::nullopt};
+}
+
+std::string replay_note(std::int64_t number, std::string_view destination,
+                        std::string_view reason) {
+  return fmt::format("{} (parked message {}, to {})", reason, number, destination);
+}
+
+std::string drop_note(std::int64_t number, std::string_view reason) {
+  return fmt::format("{} (parked message {})", reason, number);
+}
+
 }  // namespace once

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace once {
@@ -36,6 +37,16 @@ inline constexpr std::size_t name_bytes_max = 255;  // scopes, partitions and de
 // The error of everyone who is not the owner any more.
 [[nodiscard]] Error fenced_error(std::string_view scope, std::string_view partition,
                                  const Position& expected, const Position& actual);
+
+// What a person changes in the books has a reason.
+[[nodiscard]] Status check_reason(std::string_view reason);
+// The errors of a person who asks for what is not there.
+[[nodiscard]] Error missing_id(std::string_view scope, std::string_view id);
+[[nodiscard]] Error missing_parked(std::string_view scope, std::int64_t number);
+// What the operation log says of a replay and of a drop: the reason, and what it was about.
+[[nodiscard]] std::string replay_note(std::int64_t number, std::string_view destination,
+                                      std::string_view reason);
+[[nodiscard]] std::string drop_note(std::int64_t number, std::string_view reason);
 
 // Whether two fingerprints contradict each other; what cannot be compared does not.
 constexpr bool contradicts(const Fingerprint& stored, const Fingerprint& offered) {

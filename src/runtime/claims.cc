@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/mutant.h"
 #include "model/ledger.h"
 #include "runtime/claims_engine.h"
 
@@ -287,22 +288,28 @@ Ticket ClaimsEngine::make_ticket(std::string_view scope, ClaimRecord record) {
 }
 
 Status ClaimsEngine::change(Ticket::Held& held, const ClaimChange& change) {
-  const auto ours = store_.change(held.scope, std::span(&change, 1));
-  if (!ours && ours.error().remedy != Remedy::recheck) return fail(ours.error());
-  if (ours && ours->front()) {
-    if (change.to != ClaimState::running) {
-      ClaimRecord record = held.record;
-      record.state = change.to;
-      record.reason = change.reason;
-      if (change.result) record.result = std::string(*change.result);
-      finish(held, record);
-    }
-    return {};
+  Ticket::Held* const one = &held;
+  const auto ours = ONCE_TRY(write(std::span(&one, 1), std::span(&change, 1)));
+  if (!ours.front()) return fail(superseded(held.record.id, held.record.fence));
+  return {};
+}
+
+// All of one scope, in one round trip.
+Result<std::vector<bool>> ClaimsEngine::write(std::span<Ticket::Held* const> tickets,
+                                              std::span<const ClaimChange> changes) {
+  const auto written = store_.change(tickets.front()->scope, changes);
+  if (!written && written.error().remedy != Remedy::recheck) return fail(written.error());
+  std::vector<bool> ours(tickets.size());
+  for (std::size_t i = 0; i < tickets.size(); ++i) {
+    ours[i] = written && (*written)[i];
+    // Else it is another's, or a try of ours was written and its answer was lost.
+    if (!ours[i]) ours[i] = ONCE_TRY(was_ours(*tickets[i], changes[i].to));
+    if (!ours[i])
+      tickets[i]->lost = true;
+    else if (changes[i].to != ClaimState::running)
+      finish(*tickets[i], changes[i]);
   }
-  // Either it is another's, or an earlier try of ours was written and its answer was lost.
-  if (ONCE_TRY(was_ours(held, change.to))) return {};
-  held.lost = true;
-  return fail(superseded(held.record.id, held.record.fence));
+  return ours;
 }
 
 Result<bool> ClaimsEngine::was_ours(const Ticket::Held& held, ClaimState to) {
@@ -321,10 +328,15 @@ void ClaimsEngine::abandon(Ticket::Held& held) {
   (void)change(held, lost);  // else its lease runs out, and the store says the same
 }
 
-void ClaimsEngine::finish(const Ticket::Held& held, const ClaimRecord& record) {
+// Those who wait for it get what it came to.
+void ClaimsEngine::finish(Ticket::Held& held, const ClaimChange& change) {
+  held.record.state = change.to;
+  held.record.reason = change.reason;
+  if (change.result) held.record.result = std::string(*change.result);
   const std::lock_guard lock(mutex_);
   const auto found = running_.find(Key(held.scope, held.record.id));
-  if (found != running_.end()) found->second->record = record;
+  if (found != running_.end() && found->second->record.fence == held.record.fence)
+    found->second->record = held.record;
 }
 
 void ClaimsEngine::closed(Ticket::Held& held) {
@@ -339,19 +351,41 @@ void ClaimsEngine::closed(Ticket::Held& held) {
 
 Result<std::vector<bool>> ClaimsEngine::settle(std::span<Ticket> tickets,
                                                std::span<const Outcome> outcomes) {
-  std::vector<bool> ours;
-  ours.reserve(tickets.size());
-  for (std::size_t i = 0; i < tickets.size(); ++i) {
-    Status settled;
-    switch (outcomes[i].kind) {
-      case Outcome::Kind::applied: settled = tickets[i].done(outcomes[i].detail); break;
-      case Outcome::Kind::rejected: settled = tickets[i].reject(outcomes[i].detail); break;
-      default: settled = tickets[i].release(outcomes[i].detail);
+  std::map<std::string_view, std::vector<std::size_t>> by_scope;
+  for (std::size_t i = 0; i < tickets.size(); ++i)
+    if (!tickets[i].held().settled) by_scope[tickets[i].held().scope].push_back(i);
+  std::vector<bool> ours(tickets.size());
+  for (const auto& [scope, indexes] : by_scope) {
+    std::vector<Ticket::Held*> helds;
+    std::vector<ClaimChange> changes;
+    for (const std::size_t i : indexes) {
+      helds.push_back(&tickets[i].held());
+      changes.push_back(settlement(*helds.back(), outcomes[i]));
     }
-    if (!settled && settled.error().tag != "superseded") return fail(settled.error());
-    ours.push_back(settled.has_value());
+    const auto written = ONCE_TRY(write(helds, changes));
+    for (std::size_t k = 0; k < indexes.size(); ++k) {
+      ours[indexes[k]] = written[k];
+      helds[k]->settled = true;
+      closed(*helds[k]);
+    }
   }
   return ours;
+}
+
+ClaimChange ClaimsEngine::settlement(const Ticket::Held& held, const Outcome& outcome) const {
+  ClaimChange change{.id = held.record.id, .fence = held.record.fence};
+  switch (outcome.kind) {
+    case Outcome::Kind::applied:
+      change.to = ClaimState::done;
+      if (outcome.detail.size() <= options_.result_bytes_max) change.result = outcome.detail;
+      return change;
+    case Outcome::Kind::rejected: change.to = ClaimState::rejected; break;
+    default: change.to = ClaimState::retryable;
+  }
+  if (mutant(Mutant::failed_claim_is_settled)) change.to = ClaimState::done;
+  change.reason = outcome.detail;
+  change.steps = held.record.steps;
+  return change;
 }
 
 }  // namespace once

@@ -50,7 +50,8 @@ class ClaimsEngine final : public Claims {
   // The ticket died without a decision.
   void abandon(Ticket::Held& held);
   void closed(Ticket::Held& held);
-  std::size_t result_bytes_max() const { return options_.result_bytes_max; }
+  // What an outcome makes of the claim.
+  ClaimChange settlement(const Ticket::Held& held, const Outcome& outcome) const;
 
  private:
   using Key = std::pair<std::string, std::string>;  // scope and id
@@ -74,7 +75,9 @@ class ClaimsEngine final : public Claims {
   std::optional<ClaimVerdict> attach(std::string_view scope, const ClaimRequest& request,
                                      std::int64_t until_ns);
   Ticket make_ticket(std::string_view scope, ClaimRecord record);
-  void finish(const Ticket::Held& held, const ClaimRecord& record);
+  Result<std::vector<bool>> write(std::span<Ticket::Held* const> tickets,
+                                  std::span<const ClaimChange> changes);
+  void finish(Ticket::Held& held, const ClaimChange& change);
   void keep_leases(const std::stop_token& token);
 
   ClaimStore& store_;

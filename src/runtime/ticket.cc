@@ -5,23 +5,24 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/mutant.h"
 #include "model/sha256.h"
 #include "runtime/claims_engine.h"
 
 namespace once {
 namespace {
 
-Status settle(Ticket::Held& held, ClaimState to, std::optional<std::string_view> result,
-              std::string_view reason, std::span<const StepRecord> steps) {
+Status settle(Ticket::Held& held, const ClaimChange& change) {
   if (held.settled)
     return fail(Remedy::stop, "config",
                 fmt::format("the claim of \"{}\" was settled before", held.record.id));
-  ONCE_TRY(
-      held.engine.change(held, {held.record.id, held.record.fence, to, result, reason, steps}));
+  ONCE_TRY(held.engine.change(held, change));
   held.settled = true;
   held.engine.closed(held);
   return {};
+}
+
+Status settle(Ticket::Held& held, const Outcome& outcome) {
+  return settle(held, held.engine.settlement(held, outcome));
 }
 
 }  // namespace
@@ -83,26 +84,28 @@ Status Ticket::proceed() {
 }
 
 Status Ticket::done(std::string_view result) {
-  std::optional<std::string_view> kept = result;
-  if (result.size() > held_->engine.result_bytes_max()) kept.reset();
-  return settle(*held_, ClaimState::done, kept, {}, {});
+  return settle(*held_, applied(std::string(result)));
 }
 
 Status Ticket::reject(std::string_view reason) {
-  return settle(*held_, ClaimState::rejected, {}, reason, held_->record.steps);
+  return settle(*held_, rejected(std::string(reason)));
 }
 
 Status Ticket::release(std::string_view reason) {
-  if (mutant(Mutant::failed_claim_is_settled)) return done({});
-  return settle(*held_, ClaimState::retryable, {}, reason, held_->record.steps);
+  return settle(*held_, retry(std::string(reason)));
 }
 
 Status Ticket::release_all(std::string_view reason) {
-  return settle(*held_, ClaimState::retryable, {}, reason, {});
+  held_->record.steps.clear();
+  return release(reason);
 }
 
 Status Ticket::doubt(std::string_view reason) {
-  return settle(*held_, ClaimState::in_doubt, {}, reason, held_->record.steps);
+  return settle(*held_, ClaimChange{.id = id(),
+                                    .fence = fence(),
+                                    .to = ClaimState::in_doubt,
+                                    .reason = reason,
+                                    .steps = held_->record.steps});
 }
 
 }  // namespace once

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <once/claims.h>
 #include <once/clock.h>
 #include <once/key_value.h>
 #include <once/outbox.h>
@@ -120,6 +121,7 @@ class StoreSuite : public ::testing::TestWithParam<StoreFactory> {
   Store& store() { return under_test_->store(); }
   Records& records() { return *store().records(); }
   Outbox& outbox() { return *store().outbox(); }
+  ClaimStore& claims() { return *store().claims(); }
   void reopen() { under_test_->reopen(); }
 
   std::unique_ptr<Transaction> begin(std::string_view scope = "shop") {

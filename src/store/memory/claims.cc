@@ -7,23 +7,37 @@
 
 namespace once {
 
+// Under the lock; simulators make it fail like a commit.
+template <class Work>
+auto MemoryStore::write(const Work& work) -> Result<std::invoke_result_t<Work>> {
+  const CommitFault fault = commit_fault_ ? commit_fault_() : CommitFault::none;
+  if (fault == CommitFault::refused)
+    return fail(Remedy::retry, "busy", "memory: the write was refused; try again");
+  if (fault == CommitFault::lost_before) return fail(lost_answer());
+  auto answer = work();
+  if (fault == CommitFault::lost_after) return fail(lost_answer());
+  return answer;
+}
+
 Result<std::vector<ClaimAnswer>> MemoryStore::claim(std::string_view scope, const ClaimTerms& terms,
                                                     std::span<const ClaimRequest> requests) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_terms(terms));
   ONCE_TRY(check_requests(requests));
   const std::lock_guard lock(mutex_);
-  MemoryState::Scope& books = scope_at(scope);
-  std::vector<ClaimAnswer> answers;
-  answers.reserve(requests.size());
-  for (const ClaimRequest& request : requests) {
-    std::optional<ClaimRecord> row;
-    if (const auto found = books.claims.find(request.id); found != books.claims.end())
-      row = found->second;
-    answers.push_back(answer_claim(row, request, terms, clock_.now_ms(), books.horizon_ms));
-    if (row) books.claims.insert_or_assign(row->id, *row);
-  }
-  return answers;
+  return write([&] {
+    MemoryState::Scope& books = scope_at(scope);
+    std::vector<ClaimAnswer> answers;
+    answers.reserve(requests.size());
+    for (const ClaimRequest& request : requests) {
+      std::optional<ClaimRecord> row;
+      if (const auto found = books.claims.find(request.id); found != books.claims.end())
+        row = found->second;
+      answers.push_back(answer_claim(row, request, terms, clock_.now_ms(), books.horizon_ms));
+      if (row) books.claims.insert_or_assign(row->id, *row);
+    }
+    return answers;
+  });
 }
 
 ClaimRecord* MemoryStore::find_claim(std::string_view scope, std::string_view id) {
@@ -36,24 +50,28 @@ ClaimRecord* MemoryStore::find_claim(std::string_view scope, std::string_view id
 Result<std::vector<bool>> MemoryStore::renew(std::string_view scope, std::int64_t lease_ms,
                                              std::span<const HeldClaim> claims) {
   const std::lock_guard lock(mutex_);
-  std::vector<bool> ours;
-  for (const HeldClaim& held : claims) {
-    ClaimRecord* row = find_claim(scope, held.id);
-    ours.push_back(row != nullptr && renew_claim(*row, held.fence, lease_ms, clock_.now_ms()));
-  }
-  return ours;
+  return write([&] {
+    std::vector<bool> ours;
+    for (const HeldClaim& held : claims) {
+      ClaimRecord* row = find_claim(scope, held.id);
+      ours.push_back(row != nullptr && renew_claim(*row, held.fence, lease_ms, clock_.now_ms()));
+    }
+    return ours;
+  });
 }
 
 Result<std::vector<bool>> MemoryStore::change(std::string_view scope,
                                               std::span<const ClaimChange> changes) {
   ONCE_TRY(check_changes(changes));
   const std::lock_guard lock(mutex_);
-  std::vector<bool> ours;
-  for (const ClaimChange& change : changes) {
-    ClaimRecord* row = find_claim(scope, change.id);
-    ours.push_back(row != nullptr && change_claim(*row, change, clock_.now_ms()));
-  }
-  return ours;
+  return write([&] {
+    std::vector<bool> ours;
+    for (const ClaimChange& change : changes) {
+      ClaimRecord* row = find_claim(scope, change.id);
+      ours.push_back(row != nullptr && change_claim(*row, change, clock_.now_ms()));
+    }
+    return ours;
+  });
 }
 
 Result<ClaimRecord> MemoryStore::force(std::string_view scope, const ClaimForce& force) {

@@ -228,6 +228,12 @@ void MemoryStore::log_operation(std::string_view scope, std::string_view action,
                                         std::string(reason)});
 }
 
+Error MemoryStore::lost_answer() {
+  return {Remedy::recheck, "lost",
+          "memory: the connection to the store was lost; look up what is there before you go on",
+          std::nullopt};
+}
+
 Result<std::unique_ptr<Store>> open_memory_store() {
   return std::make_unique<MemoryStore>(system_clock());
 }

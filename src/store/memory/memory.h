@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,11 @@ struct MemoryState {
 //
 // Nothing survives the process. A simulated crash is `crash`: committed state stays, transactions
 // that were open can do nothing any more. The store outlives its transactions.
-class MemoryStore final : public Store, private Outbox, private Records, private ClaimStore {
+class MemoryStore final : public Store,
+                          private Outbox,
+                          private Records,
+                          private Repairs,
+                          private ClaimStore {
  public:
   explicit MemoryStore(Clock& clock) : clock_(clock) {}
 
@@ -73,6 +78,7 @@ class MemoryStore final : public Store, private Outbox, private Records, private
                            std::size_t rows_max) override;
   Outbox* outbox() override { return this; }
   Records* records() override { return this; }
+  Repairs* repairs() override { return this; }
   ClaimStore* claims() override { return this; }
 
   // For simulators.
@@ -109,6 +115,12 @@ class MemoryStore final : public Store, private Outbox, private Records, private
                                                   std::size_t count_max) override;
   Result<std::int64_t> horizon_ms(std::string_view scope) override;
 
+  Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
+  Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
+                std::string_view destination, std::string_view reason) override;
+  Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
+              std::string_view reason) override;
+
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
                                          std::span<const ClaimRequest> requests) override;
   Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
@@ -120,6 +132,11 @@ class MemoryStore final : public Store, private Outbox, private Records, private
                                           std::string_view from_id, std::size_t count_max) override;
 
   // All of these need the lock.
+  template <class Work>
+  auto write(const Work& work) -> Result<std::invoke_result_t<Work>>;
+  static Error lost_answer();
+  std::vector<ParkedRecord>* find_parked(std::string_view scope);
+  bool free_id(std::string_view scope, std::string_view id, bool parked_only);
   ClaimRecord* find_claim(std::string_view scope, std::string_view id);
   void forget_claims(MemoryState::Scope& books, std::size_t rows_max, Forgotten& forgotten);
   MemoryState::Scope& scope_at(std::string_view scope);

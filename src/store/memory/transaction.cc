@@ -6,13 +6,6 @@
 namespace once {
 namespace {
 
-Error lost() {
-  return {Remedy::recheck, "lost",
-          "memory: the connection to the store was lost; look up the "
-          "position before you go on",
-          std::nullopt};
-}
-
 Error conflict(std::string_view what, std::string_view name) {
   return {Remedy::retry, "conflict",
           fmt::format("memory: {} \"{}\" was changed by another transaction; run this one again",
@@ -26,7 +19,7 @@ Status MemoryTransaction::check_alive() {
   if (doom_) return fail(*doom_);
   if (finished_)
     return fail(Remedy::stop, "config", "memory: the transaction was committed; begin another");
-  if (generation_ != store_.generation_) return fail(*(doom_ = lost()));
+  if (generation_ != store_.generation_) return fail(*(doom_ = MemoryStore::lost_answer()));
   return {};
 }
 
@@ -126,10 +119,10 @@ Status MemoryTransaction::commit() {
                                 "memory: the commit was refused; run the "
                                 "transaction again",
                                 std::nullopt}));
-  if (fault == Fault::lost_before) return fail(*(doom_ = lost()));
+  if (fault == Fault::lost_before) return fail(*(doom_ = MemoryStore::lost_answer()));
   if (auto valid = validate(); !valid) return fail(*(doom_ = std::move(valid).error()));
   apply();
-  if (fault == Fault::lost_after) return fail(*(doom_ = lost()));
+  if (fault == Fault::lost_after) return fail(*(doom_ = MemoryStore::lost_answer()));
   finished_ = true;
   return {};
 }

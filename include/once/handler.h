@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/claims.h>
 #include <once/key_value.h>
 #include <once/sql.h>
 #include <once/transaction.h>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -18,6 +20,31 @@ struct Work {
   const Delivery* delivery = nullptr;
   std::size_t message = 0;  // for Expect::message
   Outcome outcome;          // `applied` unless the handler says otherwise
+};
+
+enum class Semantics : std::uint8_t {
+  at_most_once,      // the position moves, then the work is done: a crash loses it
+  at_least_once,     // the work is done, then the position moves: a crash repeats it
+  effectively_once,  // work, ledger and position in one transaction, or a claim that tells
+};
+
+// What becomes of a claim when its effect fails (an error, an exception, or the outcome `retry`).
+enum class OnFailure : std::uint8_t {
+  keep_steps,  // another try goes on behind the finished steps
+  release,     // another try begins from the start: the steps do no harm when repeated
+  bind,        // no other try: the failure is remembered as a rejection
+};
+
+// The user's code for an effect that is not in the store (see effect.h).
+struct Outside {
+  using Run = std::function<Result<Outcome>(const Delivery&, Ticket&)>;
+
+  Run run;
+  Semantics promise = Semantics::effectively_once;  // the strongest it can give
+  AfterLoss after_loss = AfterLoss::doubt;
+  Resolver ask = {};
+  OnFailure on_failure = OnFailure::keep_steps;
+  std::int64_t lease_ms = 30'000;
 };
 
 // The user's code: what a message does. Made by `each` (one message at a time) or `batch` (all new
@@ -32,21 +59,24 @@ struct Work {
 // the pipeline. A handler that answers `no_effect` has written nothing.
 class Handler {
  public:
-  enum class Needs : std::uint8_t { any, sql, key_value };
+  enum class Needs : std::uint8_t { any, sql, key_value, claims };
   using Each = std::function<Result<Outcome>(const Delivery&, Transaction&)>;
   using Batched = std::function<Status(std::span<Work>, Transaction&)>;
 
   Handler(Needs needs, Each each) : needs_(needs), each_(std::move(each)) {}
   Handler(Needs needs, Batched batched) : needs_(needs), batched_(std::move(batched)) {}
+  explicit Handler(Outside outside) : needs_(Needs::claims), outside_(std::move(outside)) {}
 
   Needs needs() const { return needs_; }
   const Each& each() const { return each_; }           // empty for a batch handler
   const Batched& batched() const { return batched_; }  // empty for a handler of single messages
+  const std::optional<Outside>& outside() const { return outside_; }
 
  private:
   Needs needs_;
   Each each_;
   Batched batched_;
+  std::optional<Outside> outside_;
 };
 
 inline Handler each(std::function<Result<Outcome>(const Delivery&, Transaction&)> f) {

@@ -2,7 +2,9 @@
 #pragma once
 
 // The whole contract. Start with pipeline.h; a guide to the headers is in include/once/README.md.
+#include <once/claims.h>
 #include <once/clock.h>
+#include <once/effect.h>
 #include <once/handler.h>
 #include <once/identity.h>
 #include <once/log.h>
@@ -18,4 +20,5 @@
 #include <once/source.h>
 #include <once/sql.h>
 #include <once/store.h>
+#include <once/strategies.h>
 #include <once/transaction.h>

@@ -15,12 +15,6 @@
 
 namespace once {
 
-enum class Semantics : std::uint8_t {
-  at_most_once,      // the position moves, then the work is done: a crash loses it
-  at_least_once,     // the work is done, then the position moves: a crash repeats it
-  effectively_once,  // work, ledger and position in one transaction
-};
-
 enum class Order : std::uint8_t {
   partition,  // messages of a partition take effect in its order
   key,        // only messages of the same key do; lanes share a partition. Needs an id rule

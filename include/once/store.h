@@ -24,6 +24,7 @@ struct StoreTraits {
   Durability durability = Durability::none;
   bool sql = false;
   bool key_value = false;
+  bool claims = false;  // for effects outside the store
 };
 
 struct Forgotten {

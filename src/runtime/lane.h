@@ -28,7 +28,8 @@ struct LaneParts {
   const Handler& handler;
   const PipelineOptions& options;
   Counters& counters;
-  bool positions = true;  // advance positions here; false when lanes share partitions
+  bool positions = true;     // advance positions here; false when lanes share partitions
+  Claims* claims = nullptr;  // for a handler whose effect is outside the store
 };
 
 // The heart of Once, without a thread: takes deliveries in order and makes each count once.
@@ -91,6 +92,7 @@ class Lane {
     std::int64_t end_offset = 0;  // the position once this is done
     Task* task = nullptr;
     std::optional<Outcome> decided;  // settle this instead of calling the handler
+    std::optional<Verdict> outside;  // what its claim said; fresh: with the effect's outcome
     std::uint32_t attempts = 0;      // that failed
     std::int64_t not_before_ns = 0;  // in the clock's ticks
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
@@ -138,6 +140,16 @@ class Lane {
   Result<Outcome> call_each(const Item& item, Transaction& transaction);
   Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
   Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
+
+  // Before the transaction, for effects outside the store (lane_outside.cc).
+  struct Finished;
+  Status work_outside();
+  Status run_claimed(std::size_t index, ClaimVerdict verdict, Finished& finished);
+  Status run_effect(std::size_t index, Ticket ticket, Finished& finished);
+  Status effect_failed(std::size_t index, Ticket ticket, const Error& error);
+  Status give_up_effect(std::size_t index, Ticket& ticket, const Outcome& outcome);
+  Status settle_finished(Finished& finished);
+  ClaimRequest request_for(const Item& item) const;
 
   LaneParts parts_;
   std::map<std::string, std::unique_ptr<Owned>, std::less<>> owned_;

@@ -27,6 +27,7 @@ std::optional<Outcome> outcome_of(const Error& error) {
 }  // namespace
 
 Status Lane::transact(Content content) {
+  if (content.work && parts_.claims != nullptr) ONCE_TRY(work_outside());
   auto transaction = ONCE_TRY(parts_.store.begin(parts_.options.scope));
   ONCE_POINT(lane_after_begin);
   if (content.advance) ONCE_TRY(advance_all(*transaction));
@@ -62,6 +63,11 @@ Status Lane::advance_all(Transaction& transaction) {
 // are fresh.
 Result<std::vector<Verdict>> Lane::admit_all(Transaction& transaction) {
   std::vector<Verdict> verdicts(selected_.size());
+  if (parts_.claims != nullptr) {  // the claims have told
+    for (std::size_t i = 0; i < selected_.size(); ++i)
+      if (selected_[i]->outside) verdicts[i] = *selected_[i]->outside;
+    return verdicts;
+  }
   if (!parts_.options.id || parts_.options.semantics != Semantics::effectively_once)
     return verdicts;
   std::vector<Entry> entries;
@@ -113,6 +119,7 @@ std::optional<Outcome> Lane::outcome_without_handler(const Item& item, const Ver
           item.id, item.born_ms));
     case Verdict::Kind::fresh: break;
   }
+  if (item.outside) return verdict.stored;
   return item.decided;
 }
 

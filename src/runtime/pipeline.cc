@@ -37,6 +37,9 @@ class ThreadedPipeline final : public Pipeline {
         traits_(source.traits()),
         forgetter_(store, clock, options_) {}
 
+  // An effect outside the store is guarded by claims.
+  Status open_claims();
+
   Status run() override;
   void stop() override {
     stopping_ = true;
@@ -82,6 +85,7 @@ class ThreadedPipeline final : public Pipeline {
   const SourceTraits traits_;
   Counters counters_;
   Forgetter forgetter_;
+  std::unique_ptr<Claims> claims_;
   std::map<std::string, Partition, std::less<>> partitions_;
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   std::size_t next_lane_ = 0;
@@ -95,13 +99,24 @@ class ThreadedPipeline final : public Pipeline {
   bool woken_ = false;  // guarded by news_mutex_: there is news that the poller has not looked at
 };
 
+Status ThreadedPipeline::open_claims() {
+  if (!handler_.outside()) return {};
+  ClaimsOptions options;
+  options.lease_ms = handler_.outside()->lease_ms;
+  options.after_loss = handler_.outside()->after_loss;
+  options.resolver = handler_.outside()->ask;
+  claims_ = ONCE_TRY(Claims::make(store_, std::move(options), clock_));
+  return {};
+}
+
 void ThreadedPipeline::start_lanes() {
   const LaneParts parts{.store = store_,
                         .clock = clock_,
                         .handler = handler_,
                         .options = options_,
                         .counters = counters_,
-                        .positions = lanes_move_positions()};
+                        .positions = lanes_move_positions(),
+                        .claims = claims_.get()};
   for (std::size_t i = 0; i < options_.lanes; ++i)
     lanes_.push_back(std::make_unique<LaneThread>(parts, [this] { wake(); }));
 }
@@ -338,8 +353,10 @@ Statistics ThreadedPipeline::statistics() const {
 Result<std::unique_ptr<Pipeline>> Pipeline::make(Source& source, Store& store, Handler handler,
                                                  PipelineOptions options, Clock& clock) {
   ONCE_TRY(verify(source.traits(), store.traits(), handler, options));
-  return std::make_unique<ThreadedPipeline>(source, store, std::move(handler), std::move(options),
-                                            clock);
+  auto pipeline = std::make_unique<ThreadedPipeline>(source, store, std::move(handler),
+                                                     std::move(options), clock);
+  ONCE_TRY(pipeline->open_claims());
+  return pipeline;
 }
 
 }  // namespace once

@@ -42,7 +42,31 @@ Status verify_handler(const StoreTraits& store, const Handler& handler) {
         "the handler writes keys and values, but the store {} has none; use a handler that takes "
         "an SqlTransaction",
         store.name));
+  if (handler.needs() == Handler::Needs::claims && !store.claims)
+    return refuse(fmt::format(
+        "the effect is outside the store, and the store {} keeps no claims to guard it; use "
+        "another store",
+        store.name));
   return {};
+}
+
+// What is done elsewhere can only be promised as far as the other side helps.
+Status verify_effect(const Handler& handler, const PipelineOptions& options) {
+  if (!handler.outside()) return {};
+  if (!options.id)
+    return refuse(
+        "an effect outside the store is guarded by a claim on an id, and there is no id rule. Set "
+        "one, for example json:/order/id; \"coordinates\" tells redeliveries and no resends");
+  const Semantics strongest = handler.outside()->promise;
+  if (strongest == Semantics::effectively_once || strongest == options.semantics) return {};
+  return refuse(fmt::format(
+      "the effect is opaque: the other side neither tells duplicates nor can be asked, so it can "
+      "only be {} once. This would break anything else: the effect happens; the process dies "
+      "before that is written down; nobody can tell whether it happened, and it is {}. Make the "
+      "effect keyed or queryable, or set the semantics to {}_once",
+      strongest == Semantics::at_most_once ? "at most" : "at least",
+      strongest == Semantics::at_most_once ? "lost" : "repeated",
+      strongest == Semantics::at_most_once ? "at_most" : "at_least"));
 }
 
 // Whatever the position does not tell, ids must; here is where they cannot.
@@ -101,6 +125,7 @@ Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
                            const Handler& handler, const PipelineOptions& options) {
   ONCE_TRY(verify_options(options));
   ONCE_TRY(verify_handler(store, handler));
+  ONCE_TRY(verify_effect(handler, options));
   switch (options.semantics) {
     case Semantics::at_most_once:
       return fmt::format("at most once: a message that is under way in a crash is lost, {}",

@@ -12,7 +12,7 @@
 namespace once {
 
 StoreTraits MemoryStore::traits() const {
-  return {"memory:", StoreTraits::Durability::none, false, true};
+  return {"memory:", StoreTraits::Durability::none, false, true, true};
 }
 
 Result<std::unique_ptr<Transaction>> MemoryStore::begin(std::string_view scope) {

@@ -126,7 +126,7 @@ Status SqliteStore::open_connections() {
 }
 
 StoreTraits SqliteStore::traits() const {
-  return {"sqlite:" + path_, StoreTraits::Durability::power, true, false};
+  return {"sqlite:" + path_, StoreTraits::Durability::power, true, false, true};
 }
 
 Result<std::unique_ptr<Gate::Turn>> SqliteStore::begin_writing() {

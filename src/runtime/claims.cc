@@ -33,6 +33,13 @@ std::string unique_owner(const std::string& name, Clock& clock) {
                      id ? id->substr(24) : "?");
 }
 
+// Of equal requests in a span the first is granted, the others are busy.
+bool first_of_its_id(std::span<const ClaimRequest> requests, std::size_t index) {
+  for (std::size_t i = 0; i < index; ++i)
+    if (requests[i].id == requests[index].id) return false;
+  return true;
+}
+
 ClaimState state_after(AfterLoss after_loss) {
   switch (after_loss) {
     case AfterLoss::retry: return ClaimState::retryable;
@@ -187,25 +194,28 @@ std::vector<ClaimVerdict> ClaimsEngine::begin(std::string_view scope,
 
 Result<std::vector<ClaimAnswer>> ClaimsEngine::claim(std::string_view scope,
                                                      std::span<const ClaimRequest> requests) {
-  const ClaimTerms terms{owner_, options_.lease_ms, options_.after_loss};
+  // A name for each call: a claim of an earlier one, whose ticket died when the store was away,
+  // must not be taken for this one's.
+  const std::string owner = fmt::format("{}#{}", owner_, ++calls_);
+  const ClaimTerms terms{owner, options_.lease_ms, options_.after_loss};
   auto answers = store_.claim(scope, terms, requests);
   if (!answers && answers.error().remedy == Remedy::recheck)
-    return find_own(scope, requests, answers.error());
+    return find_own(scope, requests, owner, answers.error());
   return answers;
 }
 
-// Nobody knows whether the claims were written. Those that were carry our name; if none does,
-// nothing happened.
+// Nobody knows whether the claims were written. Those that were carry the name of the call; if none
+// does, nothing happened.
 Result<std::vector<ClaimAnswer>> ClaimsEngine::find_own(std::string_view scope,
                                                         std::span<const ClaimRequest> requests,
-                                                        Error error) {
+                                                        const std::string& owner, Error error) {
   std::vector<ClaimAnswer> answers(requests.size());
   bool any = false;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     answers[i].kind = ClaimAnswer::Kind::busy;
     auto found = ONCE_TRY(store_.claims(scope, std::nullopt, requests[i].id, 1));
     if (found.empty() || found[0].id != requests[i].id) continue;
-    const bool ours = found[0].owner == owner_ && running(scope, requests[i].id) == nullptr;
+    const bool ours = found[0].owner == owner && first_of_its_id(requests, i);
     if (ours)
       answers[i].kind = found[0].state == ClaimState::running ? ClaimAnswer::Kind::granted
                                                               : ClaimAnswer::Kind::doubtful;

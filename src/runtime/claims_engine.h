@@ -67,7 +67,8 @@ class ClaimsEngine final : public Claims {
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope,
                                          std::span<const ClaimRequest> requests);
   Result<std::vector<ClaimAnswer>> find_own(std::string_view scope,
-                                            std::span<const ClaimRequest> requests, Error error);
+                                            std::span<const ClaimRequest> requests,
+                                            const std::string& owner, Error error);
   Result<bool> was_ours(const Ticket::Held& held, ClaimState to);
   ClaimVerdict verdict_of(std::string_view scope, const ClaimRequest& request, ClaimAnswer answer);
   ClaimVerdict busy_verdict(const ClaimAnswer& answer) const;
@@ -83,6 +84,7 @@ class ClaimsEngine final : public Claims {
   ClaimStore& store_;
   const ClaimsOptions options_;
   const std::string owner_;  // unlike any other's, also of the same name
+  std::atomic<std::uint64_t> calls_{0};
   Clock& clock_;
 
   std::mutex mutex_;

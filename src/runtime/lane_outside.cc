@@ -61,7 +61,6 @@ Status Lane::work_outside() {
   const bool ahead = can_claim_ahead(*parts_.handler.outside());
   std::vector<ClaimVerdict> verdicts;
   if (ahead) verdicts = parts_.claims->begin(parts_.options.scope, requests);
-  ONCE_POINT(lane_after_claim);
   Finished finished;
   Status done;
   for (std::size_t k = 0; k < open.size() && done; ++k) {
@@ -104,6 +103,7 @@ Status Lane::run_claimed(std::size_t index, ClaimVerdict verdict, Finished& fini
 Status Lane::run_effect(std::size_t index, Ticket ticket, Finished& finished) {
   Item& item = *selected_[index];
   item.delivery.attempt = ticket.attempt();
+  ONCE_POINT(lane_after_claim);
   Result<Outcome> outcome = call(*parts_.handler.outside(), item.delivery, ticket);
   ONCE_POINT(lane_after_effect);
   if (!outcome) return effect_failed(index, std::move(ticket), outcome.error());

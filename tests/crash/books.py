@@ -44,13 +44,30 @@ def effects(directory, table):
         database.close()
 
 
+def payments(directory, bank):
+    """The orders that a bank was paid for, in order; none if it was never asked."""
+    path = os.path.join(directory, f"bank_{bank}.txt")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [line.split()[1] for line in file]
+
+
+def books(directory, semantics):
+    """What must have had one effect each: (name, effects in their order, expected in order)."""
+    healthy = [order for order in ORDERS if order != POISON]
+    yield "order_effects", effects(directory, "order_effects"), healthy
+    yield ("point_effects", effects(directory, "point_effects"),
+           ["points-" + order for order in healthy])
+    for bank in ["keyed", "asked"] if semantics == "effectively_once" else ["opaque"]:
+        yield "bank_" + bank, payments(directory, bank), ORDERS
+
+
 def problems(directory, semantics, killed):
     """What is wrong with the books; nothing, if the promise was kept."""
     found = []
-    for table, prefix in (("order_effects", ""), ("point_effects", "points-")):
-        got = effects(directory, table)
+    for table, got, expected in books(directory, semantics):
         counts = Counter(got)
-        expected = [prefix + order for order in ORDERS if order != POISON]
         for name in sorted(set(counts) - set(expected)):
             found.append(f"{table}: {name} must have no effect")
         for name in expected:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One short run of everything that is durable: producer, log, pipeline, SQLite, outbox, relay,
-// second log, second pipeline. It may be killed anywhere and started again on the same directory;
-// in the end the books must balance (books.py looks).
+// second log, second pipeline; then payments at a bank outside the store, under claims. It may be
+// killed anywhere and started again on the same directory; in the end the books must balance
+// (books.py looks).
 //
 //   crash_worker DIRECTORY effectively_once|at_least_once|at_most_once
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bank.h"
 #include "base/failpoint.h"
 
 namespace once {
@@ -45,7 +47,8 @@ class Worker {
       ONCE_TRY(consume("orders", "shop/orders", order_handler()));
     }
     ONCE_TRY(relay_points());
-    return consume("points", "shop/points", point_handler());
+    ONCE_TRY(consume("points", "shop/points", point_handler()));
+    return pay_orders();
   }
 
  private:
@@ -99,6 +102,36 @@ class Worker {
           sql.execute("INSERT INTO point_effects (id) VALUES (?)", {Value(delivery.id)}, rows(1)));
       return applied();
     });
+  }
+
+  // Each kind of effect that can keep the promise of this run has a bank of its own.
+  Status pay_orders() {
+    const FileBank keyed(directory_ + "/bank_keyed.txt", true);
+    const FileBank asked(directory_ + "/bank_asked.txt", false);
+    const FileBank opaque(directory_ + "/bank_opaque.txt", false);
+    const EffectOptions options{.lease_ms = 40};  // a dead owner is not waited for long
+    switch (semantics_) {
+      case Semantics::effectively_once: {
+        ONCE_TRY(consume("orders", "pay/keyed", handler_of(Keyed{paying(keyed), options})));
+        const Resolver ask = [&](const Ticket& ticket) {
+          return asked.ask(ticket.downstream_id());
+        };
+        return consume("orders", "pay/asked", handler_of(Queryable{paying(asked), ask, options}));
+      }
+      case Semantics::at_least_once:
+        return consume("orders", "pay/opaque",
+                       handler_of(Opaque<Semantics::at_least_once>{paying(opaque), options}));
+      case Semantics::at_most_once:
+        return consume("orders", "pay/opaque",
+                       handler_of(Opaque<Semantics::at_most_once>{paying(opaque), options}));
+    }
+    return {};
+  }
+
+  static Outside::Run paying(const FileBank& bank) {
+    return [&bank](const Delivery& delivery, Ticket& ticket) -> Result<Outcome> {
+      return applied(ONCE_TRY(bank.pay(ticket.downstream_id(), delivery.id)));
+    };
   }
 
   Status consume(const std::string& topic, const std::string& scope, Handler handler) {

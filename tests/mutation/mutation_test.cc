@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "log/partition.h"
+#include "simulation/claims_world.h"
 #include "simulation/world.h"
+#include "store/memory/memory.h"
 #include "store/sqlite/connection.h"
 #include "testing/scratch.h"
 #include "testing/sim_clock.h"
@@ -122,6 +124,35 @@ Problems open_unsafe_database() {
   return {};
 }
 
+// Effects outside the store, on every kind of other side.
+Problems simulate_claims() {
+  using simulation::Side;
+  for (std::uint64_t seed = 0; seed < 500; ++seed)
+    for (const Side side :
+         {Side::tells_duplicates, Side::can_be_asked, Side::at_least_once, Side::at_most_once}) {
+      const auto report = simulation::run_claims_world({.seed = seed, .side = side});
+      if (!report.violations.empty()) return report.violations;
+    }
+  return {};
+}
+
+// What was forgotten comes again.
+Problems claim_forgotten() {
+  testing::SimClock clock;
+  MemoryStore memory(clock);
+  Store& store = memory;
+  const ClaimRequest request{.id = "a", .born_ms = 1000};
+  const auto claim = [&] {
+    return store.claims()->claim("bank", {"owner", 1000, {}}, std::span(&request, 1)).value()[0];
+  };
+  const ClaimAnswer first = claim();
+  const ClaimChange done{.id = "a", .fence = first.record.fence};
+  EXPECT_TRUE(store.claims()->change("bank", std::span(&done, 1)).value()[0]);
+  EXPECT_EQ(store.forget("bank", 2000, 10).value().rows, 1u);
+  if (claim().kind == ClaimAnswer::Kind::too_old) return {};
+  return {"an effect that was forgotten counts as new"};
+}
+
 struct Planted {
   Mutant mutant;
   const char* name;
@@ -152,6 +183,11 @@ const std::vector<Planted>& all_planted() {
       {Mutant::zombie_not_fenced, "zombie_not_fenced", find_by_simulation},
       {Mutant::unsafe_sync_mode_accepted, "unsafe_sync_mode_accepted", open_unsafe_database},
       {Mutant::ack_what_was_polled, "ack_what_was_polled", find_by_simulation},
+      {Mutant::claim_without_lease, "claim_without_lease", simulate_claims},
+      {Mutant::stale_owner_settles, "stale_owner_settles", simulate_claims},
+      {Mutant::forgotten_claim_is_new, "forgotten_claim_is_new", claim_forgotten},
+      {Mutant::failed_claim_is_settled, "failed_claim_is_settled", simulate_claims},
+      {Mutant::lost_owner_counts_as_done, "lost_owner_counts_as_done", simulate_claims},
   };
   return all;
 }
@@ -176,6 +212,8 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(flip_bits(), Problems{});
   EXPECT_EQ(lose_indexes(), Problems{});
   EXPECT_EQ(open_unsafe_database(), Problems{});
+  EXPECT_EQ(simulate_claims(), Problems{});
+  EXPECT_EQ(claim_forgotten(), Problems{});
 }
 
 TEST(Mutation, every_bug_is_planted) {

@@ -26,9 +26,11 @@ enum class Freshness : std::uint8_t {
 };
 
 // One row of a user's table, named by its key: all that the strategies need of a store. It refers
-// to its transaction and its key, and lives no longer than the call of a strategy.
+// to its transaction and to the texts of its key, and lives no longer than the call of a strategy.
 class GuardedRow {
  public:
+  GuardedRow(const GuardedRow&) = delete;
+  GuardedRow& operator=(const GuardedRow&) = delete;
   virtual ~GuardedRow() = default;
 
   // False: a row with this key is there, and is left as it is.
@@ -46,7 +48,11 @@ class GuardedRow {
   [[nodiscard]] virtual Result<LockAnswer> lock() = 0;
 
  protected:
-  explicit GuardedRow(Columns key) : key_(key) {}
+  explicit GuardedRow(Columns key)
+      : key_columns_(key.begin(), key.end()), key_(std::span<const Column>(key_columns_)) {}
+
+  // The caller's list may be gone by now, so that it is kept here.
+  const std::vector<Column> key_columns_;
   const Columns key_;
 
  private:

@@ -27,6 +27,7 @@ class MemoryUnderTest final : public StoreUnderTest {
 const StoreFactory memory{"memory", [] { return std::make_unique<MemoryUnderTest>(); }};
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, ::testing::Values(memory));
+INSTANTIATE_TEST_SUITE_P(Memory, RepairSuite, ::testing::Values(memory));
 
 }  // namespace
 }  // namespace once::testing

@@ -47,6 +47,7 @@ class SqliteUnderTest final : public StoreUnderTest {
 const StoreFactory sqlite{"sqlite", [] { return std::make_unique<SqliteUnderTest>(); }};
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, ::testing::Values(sqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, RepairSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreSuite, ::testing::Values(sqlite));
 
 }  // namespace

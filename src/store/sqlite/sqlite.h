@@ -54,7 +54,11 @@ Position position_in(const Rows& rows);
 // made in the same turn. Reads outside of transactions have a connection of their own and never
 // wait for the writer. Everything committed survives a power cut; a transaction that was open does
 // not survive the process. The store outlives its transactions.
-class SqliteStore final : public Store, private Outbox, private Records, private ClaimStore {
+class SqliteStore final : public Store,
+                          private Outbox,
+                          private Records,
+                          private Repairs,
+                          private ClaimStore {
  public:
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const std::string& path,
                                                                  const SqliteOptions& options,
@@ -69,6 +73,7 @@ class SqliteStore final : public Store, private Outbox, private Records, private
                            std::size_t rows_max) override;
   Outbox* outbox() override { return this; }
   Records* records() override { return this; }
+  Repairs* repairs() override { return this; }
   ClaimStore* claims() override { return this; }
 
  private:
@@ -113,6 +118,12 @@ class SqliteStore final : public Store, private Outbox, private Records, private
                                                   std::size_t count_max) override;
   Result<std::int64_t> horizon_ms(std::string_view scope) override;
 
+  Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
+  Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
+                std::string_view destination, std::string_view reason) override;
+  Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
+              std::string_view reason) override;
+
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
                                          std::span<const ClaimRequest> requests) override;
   Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
@@ -122,6 +133,8 @@ class SqliteStore final : public Store, private Outbox, private Records, private
   Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
   Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
                                           std::string_view from_id, std::size_t count_max) override;
+  Result<bool> replay_one(Connection& writer, std::int64_t scope, std::int64_t number,
+                          std::string_view destination, std::string_view reason);
   // At most `rows_max`; `complete` becomes false when some are left.
   Result<std::size_t> forget_claims(std::string_view scope, std::int64_t horizon_ms,
                                     std::size_t rows_max, bool& complete);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "model/ledger.h"
+#include "store/memory/memory.h"
+
+namespace once {
+namespace {
+
+auto find_number(std::vector<ParkedRecord>& parked, std::int64_t number) {
+  return std::find_if(parked.begin(), parked.end(),
+                      [&](const ParkedRecord& record) { return record.number == number; });
+}
+
+// All of them or none: what cannot be found, or is asked for twice, is noticed before anything is
+// changed.
+Status check_numbers(std::string_view scope, std::vector<ParkedRecord>* parked,
+                     std::span<const std::int64_t> numbers) {
+  std::set<std::int64_t> seen;
+  for (const std::int64_t number : numbers) {
+    const bool there = parked != nullptr && find_number(*parked, number) != parked->end();
+    if (!there || !seen.insert(number).second) return fail(missing_parked(scope, number));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<ParkedRecord>* MemoryStore::find_parked(std::string_view scope) {
+  const auto found = state_.scopes.find(scope);
+  return found == state_.scopes.end() ? nullptr : &found->second.parked;
+}
+
+bool MemoryStore::free_id(std::string_view scope, std::string_view id, bool parked_only) {
+  const auto books = state_.scopes.find(scope);
+  if (books == state_.scopes.end()) return false;
+  const auto row = books->second.ledger.find(id);
+  if (row == books->second.ledger.end()) return false;
+  if (parked_only && row->second.outcome.kind != Outcome::Kind::parked) return false;
+  books->second.by_birth.erase({row->second.born_ms, row->first});
+  books->second.ledger.erase(row);
+  return true;
+}
+
+Status MemoryStore::force(std::string_view scope, std::string_view id, std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_id(id));
+  ONCE_TRY(check_reason(reason));
+  const std::lock_guard lock(mutex_);
+  if (!free_id(scope, id, false)) return fail(missing_id(scope, id));
+  log_operation(scope, "force", id, reason);
+  return {};
+}
+
+Status MemoryStore::replay(std::string_view scope, std::span<const std::int64_t> numbers,
+                           std::string_view destination, std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_destination(destination));
+  ONCE_TRY(check_reason(reason));
+  const std::lock_guard lock(mutex_);
+  std::vector<ParkedRecord>* parked = find_parked(scope);
+  ONCE_TRY(check_numbers(scope, parked, numbers));
+  for (const std::int64_t number : numbers) {
+    const auto at = find_number(*parked, number);
+    Message message = std::move(at->message);
+    parked->erase(at);
+    // Only what is parked is freed: an id that has had its effect stays in the ledger.
+    free_id(scope, message.id, true);
+    log_operation(scope, "replay", message.id, replay_note(number, destination, reason));
+    const std::int64_t row = ++state_.last_outbox_number;
+    state_.outbox[std::string(destination)].emplace(
+        row, OutboxRow{row, std::string(destination), std::move(message), std::nullopt});
+  }
+  return {};
+}
+
+Status MemoryStore::drop(std::string_view scope, std::span<const std::int64_t> numbers,
+                         std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_reason(reason));
+  const std::lock_guard lock(mutex_);
+  std::vector<ParkedRecord>* parked = find_parked(scope);
+  ONCE_TRY(check_numbers(scope, parked, numbers));
+  for (const std::int64_t number : numbers) {
+    const auto at = find_number(*parked, number);
+    log_operation(scope, "drop", at->message.id, drop_note(number, reason));
+    parked->erase(at);
+  }
+  return {};
+}
+
+}  // namespace once

@@ -68,9 +68,6 @@ class Printer {
                               partition_number(delivery.partition), delivery.offset,
                               shown(delivery.id), shown(delivery.key), shown(delivery.body)));
   }
-  static std::string shown(std::string_view bytes) {
-    return is_utf8(bytes) ? printable(bytes) : "base64:" + base64_of(bytes);
-  }
 
   Output& output_;
   bool json_;

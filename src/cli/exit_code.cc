@@ -9,6 +9,7 @@ int exit_code_of(const Error& error) {
   if (error.tag == "corrupt") return exit_corrupt;
   if (error.tag == "usage" || error.tag == "url" || error.tag == "input") return exit_usage;
   if (error.tag == "broken") return exit_broken;
+  if (error.tag == "not_known") return exit_not_known;
   if (error.tag == "interrupted") return exit_interrupted;
   switch (error.remedy) {
     case Remedy::retry: return exit_retry;
@@ -25,6 +26,10 @@ tl::unexpected<Error> fail_usage(std::string text) {
 
 tl::unexpected<Error> fail_input(std::string text) {
   return fail(Remedy::stop, "input", std::move(text));
+}
+
+tl::unexpected<Error> fail_not_known(std::string text) {
+  return fail(Remedy::stop, "not_known", std::move(text));
 }
 
 }  // namespace once::cli

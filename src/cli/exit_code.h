@@ -16,6 +16,7 @@ enum ExitCode : int {
   exit_recheck = 5,        // it may have happened: look before running it again
   exit_park = 6,           // an input message can never succeed
   exit_corrupt = 7,        // stored data is damaged
+  exit_not_known = 8,      // a question was answered: the store knows no such id or number
   exit_interrupted = 130,  // ended by Ctrl-C
 };
 
@@ -24,5 +25,6 @@ int exit_code_of(const Error& error);
 // The remedy and the tag decide about the exit code; these make errors of the command line itself.
 [[nodiscard]] tl::unexpected<Error> fail_usage(std::string text);
 [[nodiscard]] tl::unexpected<Error> fail_input(std::string text);
+[[nodiscard]] tl::unexpected<Error> fail_not_known(std::string text);
 
 }  // namespace once::cli

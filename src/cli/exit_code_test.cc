@@ -24,6 +24,7 @@ TEST(ExitCode, of_some_tags_is_the_same_for_every_remedy) {
     EXPECT_EQ(code(remedy, "url"), 2);
     EXPECT_EQ(code(remedy, "input"), 2);
     EXPECT_EQ(code(remedy, "broken"), 1);
+    EXPECT_EQ(code(remedy, "not_known"), 8);
     EXPECT_EQ(code(remedy, "interrupted"), 130);
   }
 }

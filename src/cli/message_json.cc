@@ -17,13 +17,6 @@ namespace {
 constexpr std::string_view alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void put(Json& json, const std::string& name, std::string_view bytes) {
-  if (is_utf8(bytes))
-    json[name] = bytes;
-  else
-    json[name + "_base64"] = base64_of(bytes);
-}
-
 Result<std::string> text_at(const Json& json, const std::string& name) {
   if (!json.is_string()) return fail_input(fmt::format("\"{}\" must be a string", name));
   return json.get<std::string>();
@@ -124,6 +117,17 @@ Status take_field(const std::string& name, const Json& value, Message& message) 
 
 bool is_utf8(std::string_view bytes) { return simdjson::validate_utf8(bytes.data(), bytes.size()); }
 
+void put_bytes(Json& json, const std::string& name, std::string_view bytes) {
+  if (is_utf8(bytes))
+    json[name] = bytes;
+  else
+    json[name + "_base64"] = base64_of(bytes);
+}
+
+std::string shown(std::string_view bytes) {
+  return is_utf8(bytes) ? printable(bytes) : "base64:" + base64_of(bytes);
+}
+
 std::string_view partition_number(std::string_view partition) {
   return partition.substr(partition.find_last_of('/') + 1);  // npos + 1 is 0
 }
@@ -138,13 +142,13 @@ Json json_of(const Delivery& delivery) {
   else
     json["partition"] = number;
   json["offset"] = delivery.offset;
-  put(json, "id", delivery.id);
-  put(json, "key", delivery.key);
+  put_bytes(json, "id", delivery.id);
+  put_bytes(json, "key", delivery.key);
   json["headers"] = Json::array();
   for (const HeaderView& header : delivery.headers) {
     if (header.name == id_header && header.value == delivery.id) continue;  // it is the id
     Json entry = {{"name", header.name}};
-    put(entry, "value", header.value);
+    put_bytes(entry, "value", header.value);
     json["headers"].push_back(std::move(entry));
   }
   json["timestamp_ms"] = delivery.timestamp_ms;

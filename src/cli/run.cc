@@ -23,11 +23,12 @@ constexpr const char* description =
     "  once topic create file:data/orders          a topic of the embedded log in ./data\n"
     "  echo hello | once produce file:data/orders  send a message\n"
     "  once consume file:data/orders               read it back\n"
+    "  once trace ID --store sqlite:shop.db        what happened to this id?\n"
     "  once COMMAND --help                         flags and examples of a command";
 
 constexpr const char* footer =
     "Exit codes: 0 done, 1 promise broken, 2 usage, 3 stop, 4 try again, 5 outcome unknown,\n"
-    "6 a message can never succeed, 7 corrupt data. docs/cli.md explains them.";
+    "6 a message can never succeed, 7 corrupt data, 8 not known. docs/cli.md explains them.";
 
 std::string version_text() { return fmt::format("once {} ({})", ONCE_VERSION, ONCE_COMPILER); }
 
@@ -83,6 +84,10 @@ int run(int argc, char** argv) {
   add_topic(app, context);
   add_produce(app, context);
   add_consume(app, context);
+  add_trace(app, context);
+  add_ledger(app, context);
+  add_park(app, context);
+  add_claims(app, context);
   if (asks_for_json(argc, argv)) context.output.format = Format::json;
   if (!arm_point_from_environment()) {
     context.output.complain(Error{

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/failure_group.h"
+
+#include <gtest/gtest.h>
+
+namespace once::cli {
+namespace {
+
+TEST(Masked, numbers_and_quotations_do_not_tell_failures_apart) {
+  EXPECT_EQ(masked("gave up after 5 attempts: no account \"ann\""),
+            "gave up after # attempts: no account \"…\"");
+  EXPECT_EQ(masked("no account 'ben' for order-000095"), "no account \"…\" for order-#");
+  EXPECT_EQ(masked("12.50 is more than 3"), "#.# is more than #");
+  EXPECT_EQ(masked("id 0190f3c2-7b1e-7abc-8def-0123456789ab is bad"), "id # is bad");
+  EXPECT_EQ(masked("digest a3f9c2d1e5 differs"), "digest # differs");
+  EXPECT_EQ(masked("2026-11-15T22:40:52Z is over"), "#:#:# is over");
+}
+
+TEST(Masked, words_stay_as_they_are) {
+  for (const char* text : {"", "no such account", "it's the driver's fault", "decade", "café fermé",
+                           "an \"unfinished", "'", "\""})
+    EXPECT_EQ(masked(text), text);
+  EXPECT_EQ(masked("the driver's 'key's value' is gone"), "the driver's \"…\" is gone");
+}
+
+TEST(FailureGroups, fall_together_and_keep_the_number_of_their_first_message) {
+  const std::vector<ParkedSummary> parked{{3, 0, "no account \"ann\"", "a", 0},
+                                          {5, 0, "sold out", "b", 0},
+                                          {6, 0, "no account \"ben\"", "c", 0},
+                                          {9, 0, "sold out", "d", 0}};
+  const auto groups = failure_groups(parked);
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].number, 3);
+  EXPECT_EQ(groups[0].reason, "no account \"…\"");
+  EXPECT_EQ(groups[0].members, (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(groups[1].number, 5);
+  EXPECT_EQ(groups[1].members, (std::vector<std::size_t>{1, 3}));
+  EXPECT_TRUE(failure_groups({}).empty());
+}
+
+}  // namespace
+}  // namespace once::cli

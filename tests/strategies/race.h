@@ -25,6 +25,7 @@ struct Arena {
   std::atomic<int> arrived{0};
   std::atomic<int> inside{0};           // of whatever only one may be in
   std::atomic<int> collisions{0};       // times that two were
+  std::atomic<int> looked{0};           // how often somebody has
   std::atomic<int> rounds{rounds_max};  // to be played
   std::atomic<bool> broken{false};
   std::array<char, 1000> why{};

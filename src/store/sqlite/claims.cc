@@ -3,7 +3,7 @@
 
 #include "model/compact_id.h"
 #include "model/ledger.h"
-#include "store/sqlite/message_row.h"
+#include "model/message_row.h"
 #include "store/sqlite/sqlite.h"
 
 // A claim is a row that is read, changed by the rules all stores share, and written back, while we

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "model/compact_id.h"
-#include "store/sqlite/message_row.h"
+#include "model/message_row.h"
 
 namespace once {
 

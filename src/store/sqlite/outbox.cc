@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "model/ledger.h"
-#include "store/sqlite/message_row.h"
+#include "model/message_row.h"
 #include "store/sqlite/sqlite.h"
 
 namespace once {

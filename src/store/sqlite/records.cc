@@ -2,7 +2,7 @@
 #include <once/identity.h>
 
 #include "model/compact_id.h"
-#include "store/sqlite/message_row.h"
+#include "model/message_row.h"
 #include "store/sqlite/sqlite.h"
 
 namespace once {

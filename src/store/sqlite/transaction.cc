@@ -7,7 +7,7 @@
 
 #include "model/compact_id.h"
 #include "model/ledger.h"
-#include "store/sqlite/message_row.h"
+#include "model/message_row.h"
 
 namespace once {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/sqlite/message_row.h"
+#include "model/message_row.h"
 
 #include <once/identity.h>
 

@@ -13,7 +13,7 @@
 
 namespace once {
 
-// Names and values of headers as one tuple: it can be read in the sqlite3 shell and gives every
+// Names and values of headers as one tuple: it can be read by people and gives every
 // byte back.
 std::string encode_headers(std::span<const HeaderView> headers);
 std::string encode_headers(std::span<const Header> headers);

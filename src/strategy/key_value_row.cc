@@ -4,6 +4,7 @@
 #include <once/key_value.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -29,17 +30,26 @@ std::string encode(const Field& field) {
   return std::visit(Encoder{}, field);
 }
 
+tl::unexpected<Error> corrupt() {
+  return fail(Remedy::stop, "corrupt",
+              "a value under the name of a table is not a row that a strategy has written");
+}
+
 Result<Field> decode(std::string_view text) {
-  const char type = text.empty() ? 0 : text[0];
-  const std::string rest(text.substr(text.empty() ? 0 : 1));
+  if (text.empty()) return corrupt();
+  const std::string rest(text.substr(1));
   const char* end = rest.data() + rest.size();
-  if (type == 'n' && rest.empty()) return Field(nullptr);
-  if (type == 's') return Field(rest);
-  if (std::int64_t number = 0;
-      type == 'i' && std::from_chars(rest.data(), end, number).ptr == end && !rest.empty())
-    return Field(number);
-  if (type == 'd') return Field(std::strtod(rest.c_str(), nullptr));
-  return fail(Remedy::stop, "corrupt", "a value of a row is not one that a strategy has written");
+  switch (text[0]) {
+    case 'n': return rest.empty() ? Result<Field>(nullptr) : corrupt();
+    case 's': return Field(rest);
+    case 'd': return Field(std::strtod(rest.c_str(), nullptr));
+    case 'i': break;
+    default: return corrupt();
+  }
+  std::int64_t number = 0;
+  const auto read = std::from_chars(rest.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return corrupt();
+  return Field(number);
 }
 
 bool holds(const Condition& condition, const Field& field) {
@@ -122,8 +132,9 @@ class KeyValueRow final : public GuardedRow {
     const auto bytes = ONCE_TRY(transaction_.get(place_));
     if (!bytes) return std::nullopt;
     auto parts = ONCE_TRY(decode_tuple(*bytes));
+    if (parts.size() % 2 != 0) return corrupt();
     Named row;
-    for (std::size_t i = 0; i + 1 < parts.size(); i += 2)
+    for (std::size_t i = 0; i < parts.size(); i += 2)
       row.emplace(std::move(parts[i]), ONCE_TRY(decode(parts[i + 1])));
     return row;
   }

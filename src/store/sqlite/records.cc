@@ -11,10 +11,10 @@ Result<std::vector<std::string>> SqliteStore::scopes() {
   return read([&](Connection& reader) -> Result<std::vector<std::string>> {
     Statement statement = ONCE_TRY(reader.prepare(
         "SELECT name FROM once_name WHERE number IN (SELECT scope FROM once_position) "
-        "OR EXISTS (SELECT 1 FROM once_ledger WHERE scope = number) "
-        "OR EXISTS (SELECT 1 FROM once_parked WHERE scope = number) "
-        "OR EXISTS (SELECT 1 FROM once_operation WHERE scope = number) "
-        "OR EXISTS (SELECT 1 FROM once_claim WHERE scope = number) ORDER BY name"));
+        "OR EXISTS (SELECT 1 FROM once_ledger WHERE scope = once_name.number) "
+        "OR EXISTS (SELECT 1 FROM once_parked WHERE scope = once_name.number) "
+        "OR EXISTS (SELECT 1 FROM once_operation WHERE scope = once_name.number) "
+        "OR EXISTS (SELECT 1 FROM once_claim WHERE scope = once_name.number) ORDER BY name"));
     std::vector<std::string> names;
     int code = statement.step();
     for (; code == SQLITE_ROW; code = statement.step()) names.emplace_back(statement.bytes(0));

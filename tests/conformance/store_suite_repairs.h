@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/pipeline.h>
+
 #include "conformance/store_fixture.h"
+#include "testing/memory_sink.h"
+#include "testing/script_source.h"
 
 namespace once::testing {
 
@@ -262,6 +266,55 @@ TEST_P(RepairSuite, a_message_without_an_id_can_be_replayed_and_dropped) {
   const auto rows = outbox().pending("again", 10).value();
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].message.body, "who am I?");
+}
+
+// The whole way round: a pipeline parks, a person replays, a relay sends, and the same pipeline
+// gets what it could not handle once more, and a copy of it.
+TEST_P(RepairSuite, H28_what_was_replayed_goes_through_a_pipeline_exactly_once) {
+  bool repaired = false;
+  const Handler handler(
+      Handler::Needs::any,
+      Handler::Each([&](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
+        if (!repaired && delivery.key == "bad") return parked("no account");
+        ONCE_TRY(add_effect(transaction, delivery.id));
+        return applied();
+      }));
+  PipelineOptions options;
+  options.scope = "shop";
+  options.id = IdRule{};
+  options.stop_at_end = true;
+  options.batch_wait_ms = 1;
+  ScriptSource source;
+  const auto work = [&] {
+    source.announce("p0");
+    auto pipeline = Pipeline::make(source, store(), handler, options).value();
+    EXPECT_TRUE(pipeline->run());
+  };
+  for (int i = 0; i < 40; ++i)
+    source.add("p0", {.id = "m" + std::to_string(i),
+                      .key = i % 4 == 3 ? "bad" : "good",
+                      .timestamp_ms = birth_ms});
+  work();
+  ASSERT_EQ(parked_ids().size(), 10u);
+  ASSERT_EQ(effects().size(), 30u);
+
+  repaired = true;
+  ASSERT_TRUE(repairs().replay("shop", parked_numbers(), "again", "the account is there now"));
+  reopen();
+  MemorySink sink(1);
+  auto relay = Relay::make(store(), [&](std::string_view) { return Result<Sink*>(&sink); },
+                           {.name = "repair"})
+                   .value();
+  ASSERT_EQ(relay->step().value(), 10u);
+  for (int copies = 0; copies < 2; ++copies)
+    for (const Message& message : sink.messages(0)) source.add("p0", message);
+  work();
+  Strings expected;
+  for (int i = 0; i < 40; ++i)
+    if (i % 4 != 3) expected.push_back("m" + std::to_string(i));
+  for (int i = 3; i < 40; i += 4) expected.push_back("m" + std::to_string(i));
+  EXPECT_EQ(effects(), expected);
+  EXPECT_TRUE(parked_ids().empty());
 }
 
 }  // namespace once::testing

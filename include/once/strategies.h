@@ -195,8 +195,8 @@ struct EarlyPolicy {
 // keys, whatever the order in which they are named, so that two who do this never wait for each
 // other in a circle. A row that is locked is asked for again until the wait is over; 0 only tries.
 //
-//   SELECT name FROM account WHERE name = ? FOR UPDATE SKIP LOCKED      (PostgreSQL, MySQL)
-//   SELECT name FROM account WHERE name = ?                             (SQLite)
+//   SELECT balance FROM account WHERE name = ? FOR UPDATE SKIP LOCKED      (PostgreSQL, MySQL)
+//   SELECT balance FROM account WHERE name = ?                             (SQLite)
 //
 // A transaction of SQLite is the only writer and needs no lock of a row. On a key-value store two
 // who lock the same row cannot both commit: the second to do so is answered with the tag
@@ -206,14 +206,24 @@ enum class LockAnswer : std::uint8_t {
   busy,     // another has one of them; those before it are locked: return `retry`
   missing,  // one of them is not there
 };
-[[nodiscard]] Result<LockAnswer> row_lock(Transaction& transaction, std::string_view table,
+struct LockedRows {
+  LockAnswer answer = LockAnswer::locked;
+  // If all are locked, the columns that were asked for, in the order in which the rows were named.
+  // Decide by these: a later SELECT may show the rows as they were before they were locked, where
+  // a transaction has one snapshot from beginning to end (MySQL's REPEATABLE READ).
+  std::vector<Row> rows = {};
+};
+[[nodiscard]] Result<LockedRows> row_lock(Transaction& transaction, std::string_view table,
                                           std::string_view key, std::span<const Value> values,
+                                          std::span<const std::string_view> columns,
                                           std::int64_t wait_ms_max = 0);
-[[nodiscard]] inline Result<LockAnswer> row_lock(Transaction& transaction, std::string_view table,
+[[nodiscard]] inline Result<LockedRows> row_lock(Transaction& transaction, std::string_view table,
                                                  std::string_view key,
                                                  std::initializer_list<Value> values,
+                                                 std::initializer_list<std::string_view> columns,
                                                  std::int64_t wait_ms_max = 0) {
-  return row_lock(transaction, table, key, std::span(values.begin(), values.size()), wait_ms_max);
+  return row_lock(transaction, table, key, std::span(values.begin(), values.size()),
+                  std::span(columns.begin(), columns.size()), wait_ms_max);
 }
 
 // --- fenced_lock: a lock with a lease, for work that is longer than a transaction. A lock alone

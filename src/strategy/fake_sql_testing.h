@@ -21,6 +21,7 @@ class FakeSql final : public SqlTransaction {
   std::vector<std::vector<Field>> values;
   std::deque<std::int64_t> touched;  // of each write; then 1
   std::deque<Rows> found;            // by each read; then nothing
+  bool found_rows = false;           // MySQL with CLIENT_FOUND_ROWS: the insert found a row
 
   Result<std::int64_t> run(std::string_view statement, std::span<const Value> given) override {
     note(statement, given);
@@ -30,6 +31,8 @@ class FakeSql final : public SqlTransaction {
     return count;
   }
   Result<Rows> query(std::string_view statement, std::span<const Value> given) override {
+    if (statement == "SELECT LAST_INSERT_ID()")
+      return Rows{{found_rows ? values.back().back() : Field(std::int64_t{0})}};
     note(statement, given);
     if (found.empty()) return Rows{};
     Rows rows = std::move(found.front());

@@ -24,6 +24,14 @@ Status check_names(Columns columns) {
   return {};
 }
 
+Status check_read(std::span<const std::string_view> columns) {
+  if (columns.empty() || columns.size() > columns_max)
+    return refuse(
+        fmt::format("{} columns cannot be read, 1 to {} can", columns.size(), columns_max));
+  for (const std::string_view column : columns) ONCE_TRY(check_name(column));
+  return {};
+}
+
 // A column that is named twice would be written twice, and some databases take the last.
 Status check_distinct(Columns key, Columns others) {
   std::vector<std::string_view> names;
@@ -70,11 +78,13 @@ Result<bool> GuardedRow::insert(Columns rest) {
 
 Result<std::optional<Row>> GuardedRow::read(std::span<const std::string_view> columns,
                                             Freshness freshness) {
-  if (columns.empty() || columns.size() > columns_max)
-    return refuse(
-        fmt::format("{} columns cannot be read, 1 to {} can", columns.size(), columns_max));
-  for (const std::string_view column : columns) ONCE_TRY(check_name(column));
+  ONCE_TRY(check_read(columns));
   return do_read(columns, freshness);
+}
+
+Result<LockAnswer> GuardedRow::lock(std::span<const std::string_view> columns, Row& row) {
+  ONCE_TRY(check_read(columns));
+  return do_lock(columns, row);
 }
 
 Result<bool> GuardedRow::update(std::span<const Condition> conditions, Columns changes) {

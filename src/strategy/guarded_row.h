@@ -44,8 +44,9 @@ class GuardedRow {
   // would change nothing (MySQL counts that way).
   [[nodiscard]] Result<bool> update(std::span<const Condition> conditions, Columns changes);
 
-  // Keeps others from writing the row until the end of the transaction; never waits.
-  [[nodiscard]] virtual Result<LockAnswer> lock() = 0;
+  // Keeps others from writing the row until the end of the transaction; never waits. `row` gets
+  // these columns if it is locked.
+  [[nodiscard]] Result<LockAnswer> lock(std::span<const std::string_view> columns, Row& row);
 
  protected:
   explicit GuardedRow(Columns key)
@@ -60,6 +61,7 @@ class GuardedRow {
   virtual Result<std::optional<Row>> do_read(std::span<const std::string_view> columns,
                                              Freshness freshness) = 0;
   virtual Result<bool> do_update(std::span<const Condition> conditions, Columns changes) = 0;
+  virtual Result<LockAnswer> do_lock(std::span<const std::string_view> columns, Row& row) = 0;
 };
 
 // Refuses names that are not of the form [a-z_][a-z0-9_]{0,62}: they become a part of statements.

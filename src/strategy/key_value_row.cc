@@ -74,16 +74,6 @@ class KeyValueRow final : public GuardedRow {
   KeyValueRow(KeyValueTransaction& transaction, std::string_view table, Columns key)
       : GuardedRow(key), transaction_(transaction), place_(place_of(table, key)) {}
 
-  Result<LockAnswer> lock() override {
-    auto row = ONCE_TRY(load());
-    if (!row) return LockAnswer::missing;
-    const Field& before = (*row)[std::string(lock_column)];
-    const auto* count = std::get_if<std::int64_t>(&before);
-    (*row)[std::string(lock_column)] = count == nullptr ? 1 : *count + 1;
-    ONCE_TRY(save(*row));
-    return LockAnswer::locked;
-  }
-
  private:
   using Named = std::map<std::string, Field, std::less<>>;
 
@@ -108,12 +98,7 @@ class KeyValueRow final : public GuardedRow {
                                      Freshness) override {
     const auto named = ONCE_TRY(load());
     if (!named) return std::nullopt;
-    Row row;
-    for (const std::string_view column : columns) {
-      const auto found = named->find(column);
-      row.push_back(found == named->end() ? Field(nullptr) : found->second);
-    }
-    return row;
+    return columns_of(*named, columns);
   }
 
   Result<bool> do_update(std::span<const Condition> conditions, Columns changes) override {
@@ -126,6 +111,26 @@ class KeyValueRow final : public GuardedRow {
     for (const Column& column : changes) (*row)[std::string(column.name)] = field_of(column.value);
     ONCE_TRY(save(*row));
     return true;
+  }
+
+  Result<LockAnswer> do_lock(std::span<const std::string_view> columns, Row& row) override {
+    auto named = ONCE_TRY(load());
+    if (!named) return LockAnswer::missing;
+    row = columns_of(*named, columns);
+    Field& count = (*named)[std::string(lock_column)];
+    const auto* before = std::get_if<std::int64_t>(&count);
+    count = before == nullptr ? std::int64_t{1} : *before + 1;
+    ONCE_TRY(save(*named));
+    return LockAnswer::locked;
+  }
+
+  static Row columns_of(const Named& named, std::span<const std::string_view> columns) {
+    Row row;
+    for (const std::string_view column : columns) {
+      const auto found = named.find(column);
+      row.push_back(found == named.end() ? Field(nullptr) : found->second);
+    }
+    return row;
   }
 
   Result<std::optional<Named>> load() {

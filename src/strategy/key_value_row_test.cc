@@ -77,8 +77,8 @@ TEST_F(KeyValueRowTest, of_two_transactions_that_lock_a_row_one_commits) {
   }
   const auto first = begin();
   const auto second = begin();
-  EXPECT_EQ(row_lock(*first, "t", "k", {1}), LockAnswer::locked);
-  EXPECT_EQ(row_lock(*second, "t", "k", {1}), LockAnswer::locked);
+  EXPECT_EQ(row_lock(*first, "t", "k", {1}, {"k"}).value().answer, LockAnswer::locked);
+  EXPECT_EQ(row_lock(*second, "t", "k", {1}, {"k"}).value().answer, LockAnswer::locked);
   EXPECT_TRUE(second->commit());
   const Status late = first->commit();
   ASSERT_FALSE(late);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <openssl/rand.h>
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "strategy/guarded_row.h"
@@ -33,19 +35,6 @@ class SqlRow final : public GuardedRow {
   SqlRow(SqlTransaction& transaction, std::string_view table, Columns key)
       : GuardedRow(key), transaction_(transaction), table_(table) {}
 
-  Result<LockAnswer> lock() override {
-    const std::string statement = select(std::array{key_.begin()->name});
-    const std::vector<Value> values = key_values();
-    if (can_lock_rows()) {
-      const std::string locking = statement + " FOR UPDATE SKIP LOCKED";
-      const Rows ours = ONCE_TRY(transaction_.query(locking, values));
-      if (!ours.empty()) return LockAnswer::locked;
-    }
-    const Rows found = ONCE_TRY(transaction_.query(statement, values));
-    if (found.empty()) return LockAnswer::missing;
-    return can_lock_rows() ? LockAnswer::busy : LockAnswer::locked;
-  }
-
  private:
   Result<bool> do_insert(Columns rest) override {
     std::string names;
@@ -59,21 +48,41 @@ class SqlRow final : public GuardedRow {
         mark.add("?");
         values.push_back(column.value);
       }
-    const std::string statement =
-        fmt::format("INSERT INTO {} ({}) VALUES ({}) {}", table_, names, marks, unless_present());
-    return ONCE_TRY(transaction_.run(statement, values)) != 0;
+    const std::string insert =
+        fmt::format("INSERT INTO {} ({}) VALUES ({}) ", table_, names, marks);
+    if (transaction_.dialect() == SqlDialect::mysql) return insert_mysql(insert, values);
+    return ONCE_TRY(transaction_.run(insert + on_conflict(), values)) != 0;
   }
 
   // A conflict in the key, and in nothing else, is an answer.
-  std::string unless_present() const {
-    const std::string_view first = key_.begin()->name;
-    // MySQL cannot name the key. Its count is 0 if the row was there and stays as it is.
-    if (transaction_.dialect() == SqlDialect::mysql)
-      return fmt::format("ON DUPLICATE KEY UPDATE {} = {}", first, first);
+  std::string on_conflict() const {
     std::string names;
     Joined name(names, ", ");
     for (const Column& column : key_) name.add(column.name);
     return fmt::format("ON CONFLICT ({}) DO NOTHING", names);
+  }
+
+  // MySQL counts 0 for a row that was there and stays as it is, but 1, as if it had been inserted,
+  // on a connection that counts the rows it finds. So whoever finds a row leaves a number behind.
+  Result<bool> insert_mysql(const std::string& insert, std::vector<Value> values) {
+    const std::int64_t number = ONCE_TRY(random_number());
+    values.emplace_back(number);
+    const std::string statement =
+        fmt::format("{0}ON DUPLICATE KEY UPDATE {1} = IF(LAST_INSERT_ID(?) = 0, {1}, {1})", insert,
+                    key_.begin()->name);
+    if (ONCE_TRY(transaction_.run(statement, values)) == 0) return false;
+    const Rows left = ONCE_TRY(transaction_.query("SELECT LAST_INSERT_ID()"));
+    return left.empty() || left[0].empty() || left[0][0] != Field(number);
+  }
+
+  static Result<std::int64_t> random_number() {
+    std::array<std::uint8_t, 8> bytes;
+    if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+      return fail(Remedy::retry, "exhausted", "the system gives no random bytes");
+    std::uint64_t number = 0;
+    for (const std::uint8_t byte : bytes) number = number << 8 | byte;
+    // Positive, and far above what a table counts.
+    return static_cast<std::int64_t>(number >> 2 | std::uint64_t{1} << 61);
   }
 
   Result<std::optional<Row>> do_read(std::span<const std::string_view> columns,
@@ -100,6 +109,26 @@ class SqlRow final : public GuardedRow {
       values.insert(values.end(), condition.values.begin(), condition.values.end());
     }
     return ONCE_TRY(transaction_.run(statement, values)) != 0;
+  }
+
+  Result<LockAnswer> do_lock(std::span<const std::string_view> columns, Row& row) override {
+    const std::string statement = select(columns);
+    if (!can_lock_rows()) return try_lock(statement, row);
+    if (ONCE_TRY(try_lock(statement + " FOR UPDATE SKIP LOCKED", row)) == LockAnswer::locked)
+      return LockAnswer::locked;
+    const Rows found = ONCE_TRY(transaction_.query(statement, key_values()));
+    if (!found.empty()) return LockAnswer::busy;
+    if (transaction_.dialect() != SqlDialect::mysql) return LockAnswer::missing;
+    // What a snapshot of MySQL does not show may have been made since. If another has locked it,
+    // this fails, and with it the transaction: rare, and better than to say that it is missing.
+    return try_lock(statement + " FOR UPDATE NOWAIT", row);
+  }
+
+  Result<LockAnswer> try_lock(const std::string& statement, Row& row) {
+    Rows found = ONCE_TRY(transaction_.query(statement, key_values()));
+    if (found.empty()) return LockAnswer::missing;
+    row = std::move(found[0]);
+    return LockAnswer::locked;
   }
 
   static std::string comparison(const Condition& condition) {

@@ -79,7 +79,7 @@ TEST_P(StrategyRaces, H01_of_two_that_insert_the_same_flow_one_has_the_effect) {
     const Row row = row_of(*store, "flow", {{"transfer", id}, {"account", "A"}}, {"amount"});
     ASSERT_EQ(row.size(), 1u) << id;
     const auto winner = static_cast<std::size_t>(number_of(row[0]));
-    EXPECT_EQ(answers[static_cast<std::size_t>(round)].at(winner),
+    ASSERT_EQ(answers[static_cast<std::size_t>(round)].at(winner),
               static_cast<int>(UniqueAnswer::inserted))
         << id;
   }
@@ -126,8 +126,8 @@ TEST_P(StrategyRaces, H01_two_that_add_at_the_same_time_lose_no_addition) {
   std::multiset<std::int64_t> expected;
   std::int64_t round_start = 0;
   for (const auto& pair : answers) {  // each round has made the next two numbers
-    EXPECT_EQ(std::min(pair[0], pair[1]), round_start + 1);
-    EXPECT_EQ(std::max(pair[0], pair[1]), round_start + 2);
+    ASSERT_EQ(std::min(pair[0], pair[1]), round_start + 1);
+    ASSERT_EQ(std::max(pair[0], pair[1]), round_start + 2);
     round_start += 2;
     made.insert(pair.begin(), pair.end());
   }
@@ -177,11 +177,17 @@ TEST_P(StrategyRaces, a_message_held_while_its_gap_is_filled_is_not_forgotten) {
   std::vector<std::string> expected;
   for (int round = 0; round < count_of(answers); ++round) {
     const auto& pair = answers[static_cast<std::size_t>(round)];
-    EXPECT_EQ(pair[0] + pair[1], 2) << round;
+    ASSERT_EQ(pair[0] + pair[1], 2) << round;
     expected.push_back("r" + std::to_string(round) + " created");
     expected.push_back("r" + std::to_string(round) + " assigned");
   }
   EXPECT_EQ(effects_of(*open()), expected);
+}
+
+inline Status set_balance(Transaction& transaction, const std::string& name, std::int64_t balance) {
+  const auto row = ONCE_TRY(guarded_row(transaction, "account", {{"name", name}}));
+  ONCE_TRY(row->update({}, {{"balance", balance}}));
+  return {};
 }
 
 // Each moves money the other way, and names the rows in the other order.
@@ -194,19 +200,15 @@ TEST_P(StrategyRaces, two_that_lock_the_same_rows_in_opposite_order_neither_wait
                                              contender == 0 ? "B" : "A"};
       const std::int64_t amount = contender == 0 ? 3 : 1;
       return committed(store, [&](Transaction& transaction) -> Result<std::int64_t> {
-        const auto locked =
-            ONCE_TRY(row_lock(transaction, "account", "name", {names[0], names[1]}, 1'000));
-        if (locked != LockAnswer::locked) return fail(Remedy::retry, "busy", "again");
-        std::array<std::int64_t, 2> balances{};
-        for (std::size_t i = 0; i < 2; ++i) {
-          const auto row = ONCE_TRY(guarded_row(transaction, "account", {{"name", names[i]}}));
-          const std::string_view column = "balance";
-          const auto found = ONCE_TRY(row->read(std::span(&column, 1), Freshness::snapshot));
-          balances[i] = number_of(found.value().at(0)) + (i == 0 ? -amount : amount);
-          ONCE_TRY(row->update({}, {{"balance", balances[i]}}));
-        }
+        const auto locked = ONCE_TRY(
+            row_lock(transaction, "account", "name", {names[0], names[1]}, {"balance"}, 1'000));
+        if (locked.answer != LockAnswer::locked) return fail(Remedy::retry, "busy", "again");
+        const std::int64_t from = number_of(locked.rows[0][0]) - amount;
+        const std::int64_t to = number_of(locked.rows[1][0]) + amount;
+        ONCE_TRY(set_balance(transaction, names[0], from));
+        ONCE_TRY(set_balance(transaction, names[1], to));
         ONCE_TRY(add_effect(transaction, id_of(round) + "/" + names[0]));
-        return balances[0];
+        return from;
       });
     };
   });
@@ -219,7 +221,7 @@ TEST_P(StrategyRaces, two_that_lock_the_same_rows_in_opposite_order_neither_wait
     ASSERT_EQ(effects[i], id_of(static_cast<int>(round)) + (from_a ? "/A" : "/B"));
     ASSERT_TRUE(i % 2 == 0 || effects[i] != effects[i - 1]) << effects[i];
     balance += from_a ? -3 : 1;
-    EXPECT_EQ(answers[round][from_a ? 0 : 1], from_a ? balance : -balance) << effects[i];
+    ASSERT_EQ(answers[round][from_a ? 0 : 1], from_a ? balance : -balance) << effects[i];
   }
   EXPECT_EQ(row_of(*open(), "account", {{"name", "A"}}, {"balance"}), (Row{balance}));
   EXPECT_EQ(balance, -2 * count_of(answers));
@@ -259,8 +261,8 @@ TEST_P(StrategyRaces, H16_two_that_want_the_same_lock_are_never_in_it_together) 
   EXPECT_EQ(race.collisions(), 0);
   std::int64_t last = 0;
   for (const auto& pair : answers) {
-    EXPECT_NE(pair[0], pair[1]);
-    EXPECT_GT(std::min(pair[0], pair[1]), last);
+    ASSERT_NE(pair[0], pair[1]);
+    ASSERT_GT(std::min(pair[0], pair[1]), last);
     last = std::max(pair[0], pair[1]);
   }
   EXPECT_EQ(row_of(*open(), "stock", {{"item", "x"}}, {"amount", "fence"}),

@@ -221,13 +221,18 @@ TEST_P(StrategySuite, every_order_of_the_messages_of_a_ride_ends_in_the_same_sta
   EXPECT_EQ(number, 120);
 }
 
-TEST_P(StrategySuite, row_lock_tells_what_is_missing) {
+TEST_P(StrategySuite, row_lock_reads_what_it_locks_and_tells_what_is_missing) {
   given("account", {{"name", "A"}}, {{"balance", 500}, {"version", 1}});
+  given("account", {{"name", "B"}}, {{"balance", 7}, {"version", 1}});
   const auto store = open();
   auto transaction = store->begin("shop").value();
-  EXPECT_EQ(row_lock(*transaction, "account", "name", {"A"}), LockAnswer::locked);
-  EXPECT_EQ(row_lock(*transaction, "account", "name", {"A", "B", "A"}, 20), LockAnswer::missing);
-  EXPECT_EQ(row_lock(*transaction, "account", "name", {}), LockAnswer::locked);
+  const auto lock = [&](std::initializer_list<Value> names, std::int64_t wait_ms_max = 0) {
+    return row_lock(*transaction, "account", "name", names, {"balance", "name"}, wait_ms_max);
+  };
+  EXPECT_EQ(lock({"B", "A", "B"}).value().rows,
+            (Rows{{std::int64_t{7}, "B"}, {std::int64_t{500}, "A"}, {std::int64_t{7}, "B"}}));
+  EXPECT_EQ(lock({"A", "C"}, 20).value().answer, LockAnswer::missing);
+  EXPECT_EQ(lock({}).value().answer, LockAnswer::locked);
 }
 
 TEST_P(StrategySuite, H16_a_fence_that_was_overtaken_writes_nothing) {

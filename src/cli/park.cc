@@ -113,7 +113,8 @@ void show_table(Output& output, const std::string& scope, const ParkedRecord& re
   table.row({"key", shown(record.message.key)});
   table.row({"timestamp", time_text(record.message.timestamp_ms)});
   for (const Header& header : record.message.headers)
-    table.row({"header " + printable(header.name), shown(header.value)});
+    if (header.name != id_header || header.value != record.message.id)  // it is shown above
+      table.row({"header " + printable(header.name), shown(header.value)});
   table.row({"body", shown(record.message.body)});
   output.write_table(table);
 }
@@ -189,12 +190,25 @@ Result<std::vector<ParkedSummary>> select(const ParkFlags& flags,
   return chosen;
 }
 
+// An effect outside the store is guarded by its claim, which a replay leaves as it is.
+Result<std::string> claim_in_the_way(Books& books, const std::string& scope,
+                                     const std::string& id) {
+  if (books.store().claims() == nullptr) return std::string();
+  const auto found = ONCE_TRY(books.store().claims()->claims(scope, std::nullopt, id, 1));
+  const bool there = !found.empty() && found[0].id == id;
+  if (!there || found[0].state == ClaimState::retryable) return std::string();
+  return fmt::format("its claim is {}: settle it with once claims settle first",
+                     name_of(found[0].state));
+}
+
 // Why a message would not count as new when it comes back; empty when it would.
 Result<std::string> obstacle(Books& books, const std::string& scope, std::int64_t horizon_ms,
                              const ParkedSummary& message) {
   if (message.timestamp_ms < horizon_ms)
     return std::string("older than the horizon: it may be parked again as too old");
   if (message.id.empty()) return std::string();
+  auto claim = ONCE_TRY(claim_in_the_way(books, scope, message.id));
+  if (!claim.empty()) return claim;
   const auto record = ONCE_TRY(books.records().find(scope, message.id));
   if (!record || record->outcome.kind == Outcome::Kind::parked) return std::string();
   return fmt::format("its id is in the ledger as {} and stays there: it will not count as new",
@@ -296,6 +310,11 @@ Result<int> replay(const ParkFlags& flags, Output& output) {
   const std::string destination = ONCE_TRY(new_replay_destination(flags.to));
   ONCE_TRY(repairs->replay(made.scope, made.numbers(), destination, flags.reason));
   const std::size_t sent = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
+  if (sent != made.messages.size())
+    return fail(Remedy::recheck, "relay",
+                fmt::format("{} of {} messages were sent from here; another relay of this store "
+                            "took the others: look where it sends \"{}\"",
+                            sent, made.messages.size(), destination));
   show_done(output, made, sent);
   return exit_ok;
 }

@@ -133,7 +133,7 @@ class Trace {
         after = record.number;
         if (record.message.id != id_) continue;
         add(record.parked_ms, scope, "parked",
-            fmt::format("number {}, after {} attempts: {}", record.number, record.attempts,
+            fmt::format("number {}, attempt {}: {}", record.number, record.attempts,
                         printable(record.reason)),
             json_of(scope, record));
       }

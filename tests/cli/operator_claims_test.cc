@@ -114,6 +114,31 @@ TEST_F(OperatorClaims, are_not_settled_without_reason_state_or_claim) {
   EXPECT_TRUE(done_by_hand("bank").empty());
 }
 
+TEST_F(OperatorClaims, in_doubt_stand_in_the_way_of_a_replay_and_the_dry_run_says_so) {
+  {
+    auto store = open();
+    auto transaction = store->begin("bank").value();
+    for (const char* id : {"order-2", "order-4"}) {
+      Delivery order;
+      order.partition = "orders/0";
+      order.id = id;
+      ASSERT_TRUE(transaction->settle(order, parked("the bank does not answer")));
+    }
+    ASSERT_TRUE(transaction->commit());
+  }
+  const std::vector<std::string> words{"park", "replay",  "--all", "--to",
+                                       topic_, "--scope", "bank",  "--dry-run"};
+  const Json before = once_json(words);
+  ASSERT_EQ(before["count"], 2);
+  EXPECT_TRUE(has(before["messages"][0]["note"], "its claim is in_doubt")) << before;
+  EXPECT_EQ(before["messages"][1]["note"], "");
+  ASSERT_EQ(once({"claims", "settle", "order-2", "--as", "retryable", "--reason", "not there",
+                  "--scope", "bank"})
+                .exit_code,
+            0);
+  EXPECT_EQ(once_json(words)["messages"][0]["note"], "");
+}
+
 // The settling process takes its turn between the transactions of a pipeline on the same file.
 TEST_F(OperatorClaims, are_settled_while_a_pipeline_works_on_the_same_file) {
   std::string load;

@@ -339,6 +339,13 @@ TEST_F(Operator, replay_that_cannot_begin_changes_nothing) {
   expect_error(once(replay_words({"1", "99", "--reason", "r"})), 3, "missing");
   expect_error(once(replay_words({"--group", "2", "--reason", "r"})), 3, "missing");
   expect_error(once(replay_words({"--failure", "sunspots", "--reason", "r"})), 3, "missing");
+  {
+    testing::Program writer({"produce", topic_});
+    writer.feed("mine\n");
+    testing::Program reader({"consume", topic_, "--follow", "--count", "7"});
+    ASSERT_EQ(reader.wait().lines().size(), 7u) << "the writer has begun";
+    expect_error(once(replay_words({"1", "--reason", "r"})), 3, "busy");
+  }
   const std::string far = "file:" + std::string(250, 'x');
   EXPECT_NE(once({"park", "replay", "1", "--to", far, "--reason", "r"}).exit_code, 0);
   EXPECT_EQ(parked_numbers(), (std::vector<std::int64_t>{1, 2, 3}));

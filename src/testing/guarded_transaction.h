@@ -62,7 +62,7 @@ class GuardedTransaction : public Interface {
   }
 
  protected:
-  Transaction& inner() { return *inner_; }
+  Transaction& inner() const { return *inner_; }
 
   // A queued write that fails spoils the transaction; a read that fails does not, just as a lock
   // that is waited for in vain does not in MySQL.
@@ -99,9 +99,7 @@ class GuardedSql final : public GuardedTransaction<SqlTransaction> {
     ONCE_TRY(pass(Call::read, statement));
     return inner().sql()->query(statement, values);
   }
-  SqlDialect dialect() const override {
-    return const_cast<GuardedSql*>(this)->inner().sql()->dialect();
-  }
+  SqlDialect dialect() const override { return inner().sql()->dialect(); }
 };
 
 class GuardedKeyValue final : public GuardedTransaction<KeyValueTransaction> {

@@ -49,22 +49,31 @@ TEST(BrokenHandler, that_uses_a_connection_of_its_own_is_found) {
   EXPECT_TRUE(has_step(*found, "the process dies before: commit")) << report.text();
 }
 
-TEST(BrokenHandler, that_uses_another_sqlite_connection_is_found) {
-  EffectLedger other_database;
+TEST(BrokenHandler, that_uses_another_database_is_found) {
+  const Scratch scratch;
+  std::unique_ptr<Store> other;
   SqlitePlan sqlite([&] {
     return each([&](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
-      ONCE_TRY(sql.query("SELECT 1"));
-      other_database.note(delivery.id);
+      ONCE_TRY(sql.execute("INSERT INTO effect (id, what) VALUES (?, '')", {delivery.id}));
+      auto own = ONCE_TRY(other->begin("own"));
+      ONCE_TRY(own->sql()->execute("INSERT INTO mail (id) VALUES (?)", {delivery.id}));
+      ONCE_TRY(own->commit());
       return applied();
     });
   });
-  sqlite.plan().effects = [&](Store&) -> Result<std::vector<Effect>> {
-    auto effects = other_database.effects();
-    other_database.clear();
-    return effects;
+  const auto fresh = sqlite.plan().fresh_store;
+  sqlite.plan().fresh_store = [&, count = 0]() mutable -> Result<std::unique_ptr<Store>> {
+    other = ONCE_TRY(open_sqlite_store(scratch.path(std::to_string(++count))));
+    auto setup = ONCE_TRY(other->begin("setup"));
+    ONCE_TRY(setup->sql()->execute("CREATE TABLE mail (n INTEGER PRIMARY KEY, id TEXT)"));
+    ONCE_TRY(setup->commit());
+    return fresh();
   };
+  sqlite.plan().effects = [&](Store&) { return rows_of("SELECT id FROM mail ORDER BY n")(*other); };
   const Report report = crash_at_every_step(sqlite.plan());
-  ASSERT_NE(first(report, Kind::doubled), nullptr) << report.text();
+  const Finding* found = first(report, Kind::doubled);
+  ASSERT_NE(found, nullptr) << report.text();
+  EXPECT_EQ(found->id, "m0");
 }
 
 // A cache of what is in the store: after a rollback or a restart it is wrong.

@@ -248,8 +248,13 @@ TEST_P(StrategySuite, H16_a_fence_that_was_overtaken_writes_nothing) {
   EXPECT_EQ(write("x", 2, 9), FenceAnswer::written);
   EXPECT_EQ(write("x", 3, 7), FenceAnswer::written);
   EXPECT_EQ(write("y", 3, 7), FenceAnswer::missing);
+  const auto shut_out = committed(*store, [&](Transaction& transaction) {
+    return fenced_write(transaction, "stock", {{"item", "x"}}, 4, {});
+  });
+  EXPECT_EQ(shut_out, FenceAnswer::written);
+  EXPECT_EQ(write("x", 3, 6), FenceAnswer::stale);
   EXPECT_EQ(row_of(*store, "stock", {{"item", "x"}}, {"amount", "fence"}),
-            (Row{std::int64_t{7}, std::int64_t{3}}));
+            (Row{std::int64_t{7}, std::int64_t{4}}));
 }
 
 // A is paused until its lease has run out; B takes the lock and writes; A wakes up.

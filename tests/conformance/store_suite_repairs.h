@@ -268,6 +268,36 @@ TEST_P(RepairSuite, a_message_without_an_id_can_be_replayed_and_dropped) {
   EXPECT_EQ(rows[0].message.body, "who am I?");
 }
 
+// Nobody knows whether it was committed: then all of it was, or nothing.
+TEST_P(RepairSuite, a_repair_whose_answer_was_lost_happened_or_did_not) {
+  park_the_odd_ones();
+  for (const bool kept : {false, true}) {
+    const auto numbers = parked_numbers();
+    ASSERT_GE(numbers.size(), 2u);
+    const std::vector<std::int64_t> two{numbers[0], numbers[1]};
+    const Strings ids{parked_ids()[0], parked_ids()[1]};
+    const std::size_t waiting_before = waiting().size();
+    under_test_->lose_next_commit(kept);
+    const auto lost = repairs().replay("shop", two, "again", "fixed");
+    ASSERT_FALSE(lost);
+    ASSERT_EQ(lost.error().remedy, Remedy::recheck);
+    const bool happened = waiting().size() > waiting_before;
+    EXPECT_EQ(waiting().size(), waiting_before + (happened ? 2 : 0));
+    EXPECT_EQ(parked_numbers().size(), numbers.size() - (happened ? 2 : 0));
+    for (const std::string& id : ids)
+      EXPECT_EQ(records().find("shop", id).value().has_value(), !happened) << id;
+    const auto again = repairs().replay("shop", two, "again", "fixed");
+    EXPECT_EQ(again.has_value(), !happened) << "asked again, it has happened once";
+    EXPECT_EQ(waiting().size(), waiting_before + 2);
+  }
+  EXPECT_EQ(waiting(), (Strings{"m1", "m3", "m5", "m7"}));
+  EXPECT_EQ(done_by_hand().size(), 4u);
+  under_test_->lose_next_commit(true);
+  ASSERT_EQ(repairs().force("shop", "m2", "once more").error().remedy, Remedy::recheck);
+  const bool forced = !records().find("shop", "m2").value();
+  EXPECT_EQ(done_by_hand().size(), forced ? 5u : 4u);
+}
+
 // The whole way round: a pipeline parks, a person replays, a relay sends, and the same pipeline
 // gets what it could not handle once more, and a copy of it.
 TEST_P(RepairSuite, H28_what_was_replayed_goes_through_a_pipeline_exactly_once) {

@@ -153,4 +153,16 @@ class MemoryStore final : public Store,
   std::function<CommitFault()> commit_fault_;
 };
 
+// Under the lock; simulators make it fail like a commit.
+template <class Work>
+auto MemoryStore::write(const Work& work) -> Result<std::invoke_result_t<Work>> {
+  const CommitFault fault = commit_fault_ ? commit_fault_() : CommitFault::none;
+  if (fault == CommitFault::refused)
+    return fail(Remedy::retry, "busy", "memory: the write was refused; try again");
+  if (fault == CommitFault::lost_before) return fail(lost_answer());
+  auto answer = work();
+  if (fault == CommitFault::lost_after) return fail(lost_answer());
+  return answer;
+}
+
 }  // namespace once

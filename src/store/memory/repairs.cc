@@ -47,8 +47,12 @@ Status MemoryStore::force(std::string_view scope, std::string_view id, std::stri
   ONCE_TRY(check_id(id));
   ONCE_TRY(check_reason(reason));
   const std::lock_guard lock(mutex_);
-  if (!free_id(scope, id, false)) return fail(missing_id(scope, id));
-  log_operation(scope, "force", id, reason);
+  const MemoryState::Scope* books = find_scope(scope);
+  if (books == nullptr || !books->ledger.contains(id)) return fail(missing_id(scope, id));
+  (void)ONCE_TRY(write([&] {
+    log_operation(scope, "force", id, reason);
+    return free_id(scope, id, false);
+  }));
   return {};
 }
 
@@ -60,7 +64,7 @@ Status MemoryStore::replay(std::string_view scope, std::span<const std::int64_t>
   const std::lock_guard lock(mutex_);
   std::vector<ParkedRecord>* parked = find_parked(scope);
   ONCE_TRY(check_numbers(scope, parked, numbers));
-  for (const std::int64_t number : numbers) {
+  const auto repair = [&](std::int64_t number) {
     const auto at = find_number(*parked, number);
     Message message = std::move(at->message);
     parked->erase(at);
@@ -70,7 +74,11 @@ Status MemoryStore::replay(std::string_view scope, std::span<const std::int64_t>
     const std::int64_t row = ++state_.last_outbox_number;
     state_.outbox[std::string(destination)].emplace(
         row, OutboxRow{row, std::string(destination), std::move(message), std::nullopt});
-  }
+  };
+  (void)ONCE_TRY(write([&] {
+    for (const std::int64_t number : numbers) repair(number);
+    return true;
+  }));
   return {};
 }
 
@@ -81,11 +89,15 @@ Status MemoryStore::drop(std::string_view scope, std::span<const std::int64_t> n
   const std::lock_guard lock(mutex_);
   std::vector<ParkedRecord>* parked = find_parked(scope);
   ONCE_TRY(check_numbers(scope, parked, numbers));
-  for (const std::int64_t number : numbers) {
+  const auto repair = [&](std::int64_t number) {
     const auto at = find_number(*parked, number);
     log_operation(scope, "drop", at->message.id, drop_note(number, reason));
     parked->erase(at);
-  }
+  };
+  (void)ONCE_TRY(write([&] {
+    for (const std::int64_t number : numbers) repair(number);
+    return true;
+  }));
   return {};
 }
 

@@ -50,7 +50,7 @@ TEST(BrokenHandler, that_uses_a_connection_of_its_own_is_found) {
 }
 
 TEST(BrokenHandler, that_uses_another_database_is_found) {
-  const Scratch scratch;
+  const MemoryScratch scratch;
   std::unique_ptr<Store> other;
   SqlitePlan sqlite([&] {
     return each([&](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {

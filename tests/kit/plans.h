@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "testing/scratch.h"
+#include "kit/memory_scratch.h"
 
 namespace once::testing {
 
@@ -85,7 +85,7 @@ class SqlitePlan {
     return store;
   }
 
-  Scratch scratch_;
+  MemoryScratch scratch_;
   std::string path_;
   int count_ = 0;
   Plan plan_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/memory/memory.h"
 #include "strategies/strategy_races.h"
+#include "strategies/strategy_stories.h"
 
 namespace once::testing {
 namespace {
@@ -18,6 +19,7 @@ const GroundFactory memory{"memory", [] { return std::make_unique<MemoryGround>(
 
 INSTANTIATE_TEST_SUITE_P(Memory, StrategySuite, ::testing::Values(memory));
 INSTANTIATE_TEST_SUITE_P(Memory, StrategyRaces, ::testing::Values(memory));
+INSTANTIATE_TEST_SUITE_P(Memory, StrategyStories, ::testing::Values(memory));
 
 }  // namespace
 }  // namespace once::testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite/sqlite.h"
 #include "strategies/strategy_races.h"
+#include "strategies/strategy_stories.h"
 #include "testing/scratch.h"
 
 namespace once::testing {
@@ -25,6 +26,7 @@ const GroundFactory sqlite{"sqlite", [] { return std::make_unique<SqliteGround>(
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StrategySuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StrategyRaces, ::testing::Values(sqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, StrategyStories, ::testing::Values(sqlite));
 
 }  // namespace
 }  // namespace once::testing

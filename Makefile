@@ -26,7 +26,7 @@ run: build
 
 ## Everything, and a list of what was skipped.
 test:
-	@tools/install_packages.sh build test
+	@tools/install_packages.sh build test servers
 	@cmake --preset release $(QUIET) -DONCE_TESTS=ON
 	@cmake --build build -j $(JOBS)
 	@tools/run_tests.py build -j $(JOBS)

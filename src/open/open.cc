@@ -11,7 +11,14 @@ namespace once {
 namespace {
 
 constexpr std::array<std::string_view, 1> stream_schemes{"file"};
-constexpr std::array<std::string_view, 2> store_schemes{"sqlite", "memory"};
+constexpr std::array store_schemes{
+    std::string_view("sqlite"),
+    std::string_view("memory"),
+#ifdef ONCE_WITH_POSTGRES
+    std::string_view("postgresql"),
+    std::string_view("postgres"),
+#endif
+};
 constexpr std::array<std::string_view, 1> source_parameters{"end"};
 
 }  // namespace
@@ -42,6 +49,10 @@ Result<std::unique_ptr<Sink>> open_sink(std::string_view text) {
 Result<std::unique_ptr<Store>> open_store(std::string_view text) {
   const Url url = ONCE_TRY(parse_url(text));
   ONCE_TRY(require_scheme(url, store_schemes, "store"));
+#ifdef ONCE_WITH_POSTGRES
+  // Its parameters are libpq's.
+  if (url.scheme == "postgresql" || url.scheme == "postgres") return open_postgresql_store(text);
+#endif
   ONCE_TRY(require_parameters(url, {}));
   if (url.scheme == "memory") {
     if (!url.path.empty())

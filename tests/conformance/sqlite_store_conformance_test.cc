@@ -28,6 +28,9 @@ class SqliteUnderTest final : public StoreUnderTest {
   std::string effect_table() const override {
     return "CREATE TABLE effect (number INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL)";
   }
+  std::string kinds_table() const override {
+    return "CREATE TABLE kinds (a INTEGER, b REAL, c TEXT, d BLOB, e TEXT)";
+  }
 
  private:
   void open() {

@@ -36,6 +36,8 @@ class StoreUnderTest {
   virtual void jump_clock(std::int64_t ms) = 0;
   // A table `effect` with a growing `number` and an `id` of bytes, in the dialect of the store.
   virtual std::string effect_table() const { return {}; }
+  // A table `kinds` with columns for 64-bit numbers, doubles, text, bytes and text.
+  virtual std::string kinds_table() const { return {}; }
 };
 
 // The machine's clock, which somebody can set.

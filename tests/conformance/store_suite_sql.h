@@ -59,7 +59,7 @@ TEST_P(SqlStoreSuite, values_of_every_kind_come_back_as_they_were) {
   const std::string bytes("\0\xff'\"", 4);
   auto transaction = begin();
   SqlTransaction& sql = *transaction->sql();
-  ASSERT_TRUE(sql.execute("CREATE TABLE kinds (a INTEGER, b REAL, c TEXT, d BLOB, e TEXT)"));
+  ASSERT_TRUE(sql.execute(under_test_->kinds_table()));
   ASSERT_TRUE(sql.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
                           {std::int64_t{-9'000'000'000}, 1.5, "text ä", Blob{bytes}, nullptr}));
   ASSERT_TRUE(sql.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/postgres/connection.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+namespace once {
+namespace {
+
+constexpr std::size_t prepared_max = 500;
+
+constexpr Oid bool_type = 16, bytea_type = 17, int8_type = 20, int2_type = 21, int4_type = 23,
+              oid_type = 26, float4_type = 700, float8_type = 701;
+
+std::string_view shortened(std::string_view statement) { return statement.substr(0, 200); }
+
+template <class T>
+T parse(std::string_view text) {
+  T number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+int digit_of(char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; }
+
+// As the server prints bytes: \x and two digits for each.
+std::string decode_hex(std::string_view text) {
+  std::string bytes;
+  if (!text.starts_with("\\x")) return bytes;
+  bytes.reserve(text.size() / 2 - 1);
+  for (std::size_t i = 2; i + 1 < text.size(); i += 2)
+    bytes += static_cast<char>(digit_of(text[i]) << 4 | digit_of(text[i + 1]));
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t Answer::touched() const {
+  const std::string_view count = PQcmdTuples(result_.get());
+  return count.empty() ? 0 : parse<std::int64_t>(count);
+}
+
+std::int64_t Answer::number(int row, int column) const {
+  return parse<std::int64_t>(text(row, column));
+}
+
+std::string_view Answer::text(int row, int column) const {
+  return {PQgetvalue(result_.get(), row, column),
+          static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+}
+
+std::string Answer::bytes(int row, int column) const { return decode_hex(text(row, column)); }
+
+Row Answer::row(int row) const {
+  Row made;
+  const int columns = PQnfields(result_.get());
+  made.reserve(static_cast<std::size_t>(columns));
+  for (int column = 0; column < columns; ++column) {
+    if (is_null(row, column)) {
+      made.emplace_back(nullptr);
+      continue;
+    }
+    switch (PQftype(result_.get(), column)) {
+      case int2_type:
+      case int4_type:
+      case int8_type:
+      case oid_type: made.emplace_back(number(row, column)); break;
+      case bool_type: made.emplace_back(std::int64_t{text(row, column) == "t" ? 1 : 0}); break;
+      case float4_type:
+      case float8_type: made.emplace_back(parse<double>(text(row, column))); break;
+      case bytea_type: made.emplace_back(bytes(row, column)); break;
+      default: made.emplace_back(std::string(text(row, column)));
+    }
+  }
+  return made;
+}
+
+Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
+                                                         std::string where) {
+  // What the URL says wins over these; a server that has gone away is noticed in half a minute.
+  const char* const names[] = {"connect_timeout",
+                               "keepalives_idle",
+                               "tcp_user_timeout",
+                               "fallback_application_name",
+                               "client_encoding",
+                               "dbname",
+                               nullptr};
+  const char* const values[] = {"10", "10", "30000", "once", "UTF8", url.c_str(), nullptr};
+  PGconn* handle = PQconnectdbParams(names, values, /*expand_dbname=*/1);
+  std::unique_ptr<PgConnection> connection(new PgConnection(handle, std::move(where)));
+  if (PQstatus(handle) != CONNECTION_OK) {
+    // Refused for good (password, database) or not reachable now: libpq keeps the state as text.
+    const std::string native = PQerrorMessage(handle);
+    const bool denied = native.find("authentication failed") != std::string::npos ||
+                        native.find("no password supplied") != std::string::npos ||
+                        native.find("no pg_hba.conf entry") != std::string::npos;
+    const bool missing = native.find("\" does not exist") != std::string::npos;
+    return fail(error_from_postgres(denied    ? "28P01"
+                                    : missing ? "3D000"
+                                              : "",
+                                    PostgresStage::open, connection->where_, "connect", native));
+  }
+  PQsetNoticeProcessor(
+      handle, [](void*, const char*) {}, nullptr);
+  if (PQenterPipelineMode(handle) != 1)
+    return fail(Remedy::stop, "config", connection->where_ + ": no pipeline mode");
+  // A duplicate that meets an open transaction waits, but not for ever; neither does a lock that a
+  // stopped process holds.
+  ONCE_TRY(connection->send("SET lock_timeout = '10s'", {}));
+  ONCE_TRY(connection->send("SET idle_in_transaction_session_timeout = '60s'", {}));
+  ONCE_TRY(connection->sync());
+  return connection;
+}
+
+PgConnection::~PgConnection() { PQfinish(handle_); }
+
+Error PgConnection::error(std::string_view state, PostgresStage stage, std::string_view statement,
+                          const char* native) const {
+  return error_from_postgres(state, stage, where_,
+                             stage == PostgresStage::commit
+                                 ? std::string("commit")
+                                 : fmt::format("run \"{}\"", shortened(statement)),
+                             native);
+}
+
+Error PgConnection::broken(PostgresStage stage, std::string_view statement) {
+  broken_ = true;
+  return error("", stage, statement, PQerrorMessage(handle_));
+}
+
+Status PgConnection::prepare(std::string_view statement, std::string& name) {
+  const auto found = prepared_.find(std::string(statement));
+  if (found != prepared_.end()) {
+    name = found->second;
+    return {};
+  }
+  name = fmt::format("once_{}", ++names_);
+  const std::string text(statement);
+  if (PQsendPrepare(handle_, name.c_str(), text.c_str(), 0, nullptr) != 1)
+    return fail(broken(PostgresStage::statement, statement));
+  prepared_.emplace(text, name);
+  pending_.push_back({text, {}, PostgresStage::statement, true});
+  return {};
+}
+
+Status PgConnection::send(std::string_view statement, const Parameters& parameters, Then then,
+                          PostgresStage stage) {
+  if (broken_) return fail(broken(PostgresStage::statement, statement));
+  if (parameters.has_zero_in_text())
+    return fail(error("22021", stage, statement, "a text with a zero byte; bind it as bytes"));
+  int sent = 0;
+  const bool is_plain = parameters.count() == 0;  // BEGIN, COMMIT and the like
+  if (!is_plain &&
+      (prepared_.size() < prepared_max || prepared_.contains(std::string(statement)))) {
+    std::string name;
+    ONCE_TRY(prepare(statement, name));
+    sent = PQsendQueryPrepared(handle_, name.c_str(), parameters.count(), parameters.values(),
+                               parameters.lengths(), parameters.formats(), 0);
+  } else {
+    sent = PQsendQueryParams(handle_, std::string(statement).c_str(), parameters.count(), nullptr,
+                             parameters.values(), parameters.lengths(), parameters.formats(), 0);
+  }
+  if (sent != 1) return fail(broken(PostgresStage::statement, statement));
+  pending_.push_back({std::string(statement), std::move(then), stage, false});
+  return {};
+}
+
+// The answer to one statement: one result, then none.
+Status PgConnection::receive(const Pending& pending) {
+  PGresult* const first = PQgetResult(handle_);
+  if (first == nullptr) return fail(broken(pending.stage, pending.statement));
+  Answer answer(first);
+  const ExecStatusType status = PQresultStatus(first);
+  while (PGresult* more = PQgetResult(handle_)) PQclear(more);
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+    return pending.then ? pending.then(std::move(answer)) : Status();
+  if (pending.is_preparation) prepared_.erase(pending.statement);
+  if (status == PGRES_PIPELINE_ABORTED)
+    return fail(Remedy::retry, "aborted", where_ + ": a statement before this one failed");
+  const char* const state = PQresultErrorField(first, PG_DIAG_SQLSTATE);
+  if (PQstatus(handle_) != CONNECTION_OK) broken_ = true;
+  Error failed = error(state == nullptr ? "" : state, pending.stage, pending.statement,
+                       PQresultErrorMessage(first));
+  return pending.then ? pending.then(fail(std::move(failed))) : Status(fail(std::move(failed)));
+}
+
+Status PgConnection::receive_sync() {
+  PGresult* const result = PQgetResult(handle_);
+  const bool synced = result != nullptr && PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+  PQclear(result);
+  if (!synced) return fail(broken(PostgresStage::statement, "sync"));
+  return {};
+}
+
+Status PgConnection::sync() {
+  if (broken_) return fail(broken(PostgresStage::statement, "sync"));
+  if (pending_.empty()) return {};
+  Status first;
+  // Sent and unanswered: whether a commit among them was run is not known.
+  const bool sent = PQpipelineSync(handle_) == 1;
+  if (!sent) broken_ = true;
+  while (!pending_.empty()) {
+    const Pending pending = std::move(pending_.front());
+    pending_.pop_front();
+    const Status done =
+        broken_ ? Status(fail(broken(pending.stage, pending.statement))) : receive(pending);
+    if (done) continue;
+    if (first || (first.error().remedy != Remedy::recheck && !done &&
+                  done.error().remedy == Remedy::recheck))
+      first = done;  // of several, the one that leaves something unknown counts
+  }
+  if (!broken_)
+    if (Status synced = receive_sync(); !synced && first) first = synced;
+  return first;
+}
+
+Result<Answer> PgConnection::ask(std::string_view statement, const Parameters& parameters) {
+  std::optional<Answer> kept;
+  ONCE_TRY(send(statement, parameters, [&](Result<Answer> answer) -> Status {
+    if (!answer) return fail(std::move(answer).error());
+    kept.emplace(std::move(*answer));
+    return {};
+  }));
+  ONCE_TRY(sync());
+  return std::move(*kept);
+}
+
+Status PgConnection::script(const std::string& statements) {
+  if (PQexitPipelineMode(handle_) != 1) return fail(broken(PostgresStage::statement, "script"));
+  PGresult* const result = PQexec(handle_, statements.c_str());
+  const ExecStatusType status = PQresultStatus(result);
+  Status done;
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    done = fail(error(state == nullptr ? "" : state, PostgresStage::statement,
+                      shortened(statements), PQresultErrorMessage(result)));
+  }
+  PQclear(result);
+  if (PQenterPipelineMode(handle_) != 1) broken_ = true;
+  return done;
+}
+
+bool PgConnection::reset() {
+  if (broken_) return false;
+  if (!pending_.empty() && !sync() && broken_) return false;
+  if (PQtransactionStatus(handle_) == PQTRANS_IDLE) return true;
+  return send("ROLLBACK", {}) && sync();
+}
+
+}  // namespace once

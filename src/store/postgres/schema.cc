@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/postgres/schema.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace once {
+
+// Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
+const std::array<std::string_view, 1> postgres_schema_steps = {
+    R"(
+CREATE TABLE once_schema (version INTEGER NOT NULL);
+INSERT INTO once_schema VALUES (1);
+
+CREATE TABLE once_name (
+  number INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL UNIQUE
+);
+
+CREATE TABLE once_ledger (
+  scope INTEGER NOT NULL,
+  id BYTEA NOT NULL,
+  born_ms BIGINT NOT NULL,
+  recorded_ms BIGINT NOT NULL,
+  at_offset BIGINT NOT NULL,
+  partition INTEGER NOT NULL,
+  outcome SMALLINT NOT NULL,
+  fingerprint BYTEA,
+  result BYTEA,
+  PRIMARY KEY (scope, id)
+);
+
+CREATE TABLE once_position (
+  scope INTEGER NOT NULL,
+  partition INTEGER NOT NULL,
+  at_offset BIGINT NOT NULL,
+  fence BIGINT NOT NULL,
+  PRIMARY KEY (scope, partition)
+) WITH (fillfactor = 50);
+
+CREATE TABLE once_horizon (
+  scope INTEGER PRIMARY KEY,
+  horizon_ms BIGINT NOT NULL
+);
+
+CREATE TABLE once_outbox (
+  number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  destination INTEGER NOT NULL,
+  id BYTEA NOT NULL,
+  key BYTEA NOT NULL,
+  body BYTEA NOT NULL,
+  headers BYTEA NOT NULL,
+  timestamp_ms BIGINT NOT NULL,
+  partition BIGINT,
+  sequence BIGINT
+);
+CREATE INDEX once_outbox_destination ON once_outbox (destination, number);
+
+CREATE TABLE once_route (
+  destination INTEGER NOT NULL,
+  partition BIGINT NOT NULL,
+  next_sequence BIGINT NOT NULL,
+  PRIMARY KEY (destination, partition)
+);
+
+CREATE TABLE once_parked (
+  number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope INTEGER NOT NULL,
+  partition BYTEA NOT NULL,
+  at_offset BIGINT NOT NULL,
+  attempts BIGINT NOT NULL,
+  parked_ms BIGINT NOT NULL,
+  reason BYTEA NOT NULL,
+  id BYTEA NOT NULL,
+  key BYTEA NOT NULL,
+  body BYTEA NOT NULL,
+  headers BYTEA NOT NULL,
+  timestamp_ms BIGINT NOT NULL
+);
+CREATE INDEX once_parked_scope ON once_parked (scope, number);
+
+CREATE TABLE once_operation (
+  number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope INTEGER NOT NULL,
+  at_ms BIGINT NOT NULL,
+  action TEXT NOT NULL,
+  subject BYTEA NOT NULL,
+  reason BYTEA NOT NULL
+);
+CREATE INDEX once_operation_scope ON once_operation (scope, number);
+
+CREATE TABLE once_counter (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  last BIGINT NOT NULL
+);
+
+CREATE TABLE once_claim (
+  scope INTEGER NOT NULL,
+  id BYTEA NOT NULL,
+  state SMALLINT NOT NULL,
+  generation BIGINT NOT NULL,
+  fence BIGINT NOT NULL,
+  attempts BIGINT NOT NULL,
+  after_loss SMALLINT NOT NULL,
+  fingerprint BYTEA,
+  born_ms BIGINT NOT NULL,
+  changed_ms BIGINT NOT NULL,
+  lease_until_ms BIGINT NOT NULL,
+  owner BYTEA NOT NULL,
+  result BYTEA,
+  reason BYTEA NOT NULL,
+  steps BYTEA NOT NULL,
+  PRIMARY KEY (scope, id)
+) WITH (fillfactor = 70);
+CREATE INDEX once_claim_settled ON once_claim (scope, born_ms) WHERE state IN (3, 4);
+
+CREATE VIEW once_ledger_readable AS
+SELECT scopes.name AS scope,
+  CASE WHEN get_byte(id, 0) = 1 THEN encode(substr(id, 2), 'hex')::uuid::text
+    WHEN get_byte(id, 0) = 0 THEN encode(substr(id, 2), 'escape')
+    ELSE encode(id, 'escape') END AS id,
+  CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked' ELSE '?' END
+    AS outcome,
+  encode(result, 'escape') AS result, partitions.name AS partition, at_offset AS "offset",
+  to_timestamp(born_ms / 1000.0) AS born, to_timestamp(recorded_ms / 1000.0) AS recorded,
+  encode(fingerprint, 'hex') AS fingerprint
+FROM once_ledger
+JOIN once_name AS scopes ON scopes.number = scope
+JOIN once_name AS partitions ON partitions.number = partition;
+)",
+};
+
+namespace {
+
+constexpr std::string_view newest_step =
+    "INSERT INTO once_name (name) VALUES ('once.store') ON CONFLICT DO NOTHING;"
+    "INSERT INTO once_operation (scope, at_ms, action, subject, reason) "
+    "SELECT number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 'migrate', 'schema', ";
+
+Result<std::size_t> version_of(PgConnection& connection) {
+  const Answer table =
+      ONCE_TRY(connection.ask("SELECT to_regclass('once_schema') IS NOT NULL", {}));
+  if (table.text(0, 0) != "t") return std::size_t{0};
+  const Answer versions = ONCE_TRY(connection.ask("SELECT version FROM once_schema", {}));
+  if (versions.rows() != 1)
+    return fail(Remedy::stop, "corrupt", "the table once_schema must have exactly one row");
+  return static_cast<std::size_t>(versions.number(0, 0));
+}
+
+}  // namespace
+
+Status migrate_postgres(PgConnection& connection, std::string_view where) {
+  const std::size_t newest = postgres_schema_steps.size();
+  std::size_t version = ONCE_TRY(version_of(connection));
+  if (version == newest) return {};
+  // One at a time, also across programs; and looked at again when it is our turn.
+  std::string script = "BEGIN; SELECT pg_advisory_xact_lock(5722337);";
+  if (version > newest)
+    return fail(Remedy::stop, "newer",
+                fmt::format("{}: the schema has version {}, this program knows up to {}; use the "
+                            "newer program",
+                            where, version, newest));
+  ONCE_TRY(connection.script(script));
+  version = ONCE_TRY(version_of(connection));
+  script.clear();
+  for (std::size_t step = version; step < newest; ++step) script += postgres_schema_steps[step];
+  if (version < newest)
+    script += fmt::format("{}'from version {} to {}' FROM once_name WHERE name = 'once.store';",
+                          newest_step, version, newest);
+  script += "COMMIT;";
+  if (Status done = connection.script(script); !done) {
+    (void)connection.reset();
+    return done;
+  }
+  return {};
+}
+
+}  // namespace once

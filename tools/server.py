@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real servers for tests, benchmarks and people: each on a private port and in a private directory,
+on the loopback address, as an unprivileged user when we are root.
+
+    tools/server.py start postgresql|mariadb|redis --dir DIR [--port N] [--set NAME=VALUE ...]
+    tools/server.py stop|kill|restart|status --dir DIR
+    tools/server.py url --dir DIR
+
+`start` makes the data directory when it is new, waits until the server answers and prints its URL
+for --store. `kill` is SIGKILL to all its processes; `start` after it recovers. Exit codes: 0 done,
+1 failed, 77 this machine does not have the server.
+"""
+import argparse
+import glob
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+MISSING = 77
+ANSWER_SECONDS = 60
+USER, PASSWORD, DATABASE = "once", "once-test-secret", "once"
+
+
+class Failed(Exception):
+    pass
+
+
+class Missing(Exception):
+    pass
+
+
+def program(name, *folders):
+    """The path of a program, also where Debian hides it."""
+    for folder in folders:
+        found = sorted(glob.glob(os.path.join(folder, name)))
+        if found:
+            return found[-1]
+    found = shutil.which(name)
+    if not found:
+        raise Missing(f"{name} is not installed")
+    return found
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def unprivileged():
+    """Servers refuse to run as root, or should."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    raise Failed("there is no unprivileged user to run a server as")
+
+
+def run(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise Failed(f"{command[0]}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+class Server:
+    """One server; the subclasses know how it is made, started and asked."""
+
+    def __init__(self, directory, port, settings):
+        self.directory, self.port, self.settings = directory, port, settings
+        self.data = os.path.join(directory, "data")
+        self.log = os.path.join(directory, "log")
+
+    def make(self):
+        raise AssertionError("each kind of server says this itself")
+
+    def command(self):
+        raise AssertionError("each kind of server says this itself")
+
+    def answers(self):
+        raise AssertionError("each kind of server says this itself")
+
+    def prepare(self):
+        """What is done once, when the server answers for the first time."""
+
+    def ended(self):
+        """What is left to do when its processes are gone."""
+
+    def url(self):
+        return f"{self.name}://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{DATABASE}"
+
+    def start(self):
+        new = not os.path.isdir(self.data)
+        account = unprivileged()
+        os.makedirs(self.directory, exist_ok=True)
+        if account:
+            os.chown(self.directory, account["user"], account["group"])
+        if new:
+            self.make(account)
+        with open(self.log, "ab") as log:
+            process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log, cwd=self.directory, start_new_session=True,
+                                       **account)
+        self.save(process.pid)
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while not self.answers():
+            if process.poll() is not None:
+                raise Failed(f"the server ended with {process.returncode}; see {self.log}")
+            if time.monotonic() > deadline:
+                raise Failed(f"the server does not answer; see {self.log}")
+            time.sleep(0.05)
+        if new:
+            self.prepare()
+
+    def save(self, pid):
+        with open(os.path.join(self.directory, "server.json"), "w", encoding="utf-8") as file:
+            json.dump({"kind": self.name, "pid": pid, "port": self.port,
+                       "settings": self.settings}, file)
+
+
+class PostgreSql(Server):
+    name = "postgresql"
+    folders = ("/usr/lib/postgresql/*/bin",)
+
+    def make(self, account):
+        secret = os.path.join(self.directory, "password")
+        with open(secret, "w", encoding="utf-8") as file:
+            file.write(PASSWORD + "\n")
+        if account:
+            os.chown(secret, account["user"], account["group"])
+        run([program("initdb", *self.folders), "-D", self.data, "-U", USER, "--pwfile", secret,
+             "--auth", "scram-sha-256", "-E", "UTF8", "--locale", "C.UTF-8", "--no-instructions"],
+            cwd=self.directory, **account)
+
+    def command(self):
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "max_connections": 250,
+                    "unix_socket_directories": self.directory, "max_wal_size": "4GB",
+                    "shared_buffers": "256MB", **self.settings}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return [program("postgres", *self.folders), "-D", self.data, *options]
+
+    def ended(self):
+        # A dead server that nobody has waited for still counts as running for the next one.
+        for stale in [os.path.join(self.data, "postmaster.pid"),
+                      *glob.glob(os.path.join(self.directory, ".s.PGSQL.*"))]:
+            if os.path.exists(stale):
+                os.remove(stale)
+
+    def psql(self, database, statement):
+        environment = dict(os.environ, PGPASSWORD=PASSWORD)
+        return run([program("psql", *self.folders), "-h", "127.0.0.1", "-p", str(self.port), "-U",
+                    USER, "-d", database, "-Atqc", statement], env=environment)
+
+    def answers(self):
+        try:
+            return self.psql("postgres", "SELECT 1").strip() == "1"
+        except Failed:
+            return False
+
+    def prepare(self):
+        self.psql("postgres", f"CREATE DATABASE {DATABASE}")
+
+
+class MariaDb(Server):
+    name = "mariadb"
+
+    def url(self):
+        return super().url().replace("mariadb://", "mysql://")
+
+    def make(self, account):
+        run([program("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}",
+             "--auth-root-authentication-method=normal", "--skip-test-db"],
+            cwd=self.directory, **account)
+
+    def command(self):
+        settings = {"port": self.port, "max_connections": 250, "innodb_buffer_pool_size": "512M",
+                    "innodb_log_file_size": "512M", "character_set_server": "utf8mb4",
+                    **self.settings}
+        options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+        return [program("mariadbd", "/usr/sbin"), "--no-defaults", f"--datadir={self.data}",
+                f"--socket={self.directory}/socket", f"--pid-file={self.directory}/pid",
+                "--bind-address=127.0.0.1", "--skip-name-resolve", *options]
+
+    def ask(self, statement):
+        return run([program("mariadb"), "--no-defaults", f"--socket={self.directory}/socket", "-u",
+                    "root", "-Nse", statement])
+
+    def answers(self):
+        try:
+            return self.ask("SELECT 1").strip() == "1"
+        except Failed:
+            return False
+
+    def prepare(self):
+        self.ask(f"CREATE DATABASE {DATABASE}; CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'; "
+                 f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION")
+
+
+class Redis(Server):
+    name = "redis"
+
+    def url(self):
+        return f"redis://:{PASSWORD}@127.0.0.1:{self.port}"
+
+    def make(self, account):
+        os.makedirs(self.data)
+        if account:
+            os.chown(self.data, account["user"], account["group"])
+
+    def command(self):
+        settings = {"port": self.port, "bind": "127.0.0.1", "dir": self.data, "appendonly": "yes",
+                    "appendfsync": "always", "maxmemory-policy": "noeviction", "save": "",
+                    "requirepass": PASSWORD, **self.settings}
+        command = [program("redis-server")]
+        for name, value in settings.items():
+            command += [f"--{name}", str(value)]
+        return command
+
+    def answers(self):
+        try:
+            environment = dict(os.environ, REDISCLI_AUTH=PASSWORD)
+            answer = run([program("redis-cli"), "-h", "127.0.0.1", "-p", str(self.port), "PING"],
+                         env=environment)
+            return answer.strip() == "PONG"
+        except Failed:
+            return False
+
+
+KINDS = {kind.name: kind for kind in (PostgreSql, MariaDb, Redis)}
+
+
+def load(directory):
+    """The server of a directory and the process that runs it."""
+    try:
+        with open(os.path.join(directory, "server.json"), encoding="utf-8") as file:
+            saved = json.load(file)
+    except FileNotFoundError:
+        raise Failed(f"{directory} has no server; start one") from None
+    return KINDS[saved["kind"]](directory, saved["port"], saved["settings"]), saved["pid"]
+
+
+def status_of(pid):
+    """State and parent of a process; None when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return fields[0], int(fields[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def is_alive(pid):
+    status = status_of(pid)
+    return status is not None and status[0] != "Z"
+
+
+def children_of(pid):
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [child for child in pids if (status_of(child) or ("", 0))[1] == pid]
+
+
+def send(pid, how):
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        pass
+
+
+def end(server, pid, how):
+    """Ends the server and its children, and waits until they are gone."""
+    if not is_alive(pid):
+        return
+    family = [pid, *children_of(pid)]
+    for member in family if how == signal.SIGKILL else [pid]:
+        send(member, how)
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while any(is_alive(member) for member in family):
+        if time.monotonic() > deadline:
+            for member in family:
+                send(member, signal.SIGKILL)
+        time.sleep(0.02)
+    server.ended()
+
+
+def start(options):
+    if os.path.exists(os.path.join(options.dir, "server.json")):
+        server, pid = load(options.dir)
+        if is_alive(pid):
+            raise Failed(f"{options.dir}: the server is running already, process {pid}")
+    else:
+        settings = dict(setting.split("=", 1) for setting in options.set)
+        server = KINDS[options.kind](options.dir, options.port or free_port(), settings)
+    server.start()
+    print(server.url())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("action", choices=["start", "stop", "kill", "restart", "status", "url"])
+    parser.add_argument("kind", nargs="?", choices=sorted(KINDS))
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    options = parser.parse_args()
+    options.dir = os.path.abspath(options.dir)
+    if options.action == "start" and not options.kind:
+        known = os.path.exists(os.path.join(options.dir, "server.json"))
+        if not known:
+            parser.error("start what? " + ", ".join(sorted(KINDS)))
+    try:
+        if options.action == "start":
+            start(options)
+            return 0
+        server, pid = load(options.dir)
+        if options.action == "url":
+            print(server.url())
+        elif options.action == "status":
+            print("running" if is_alive(pid) else "stopped")
+        else:
+            end(server, pid, signal.SIGKILL if options.action == "kill" else signal.SIGTERM)
+            if options.action == "restart":
+                server.start()
+                print(server.url())
+        return 0
+    except Missing as missing:
+        print(f"skipped: {missing}", file=sys.stderr)
+        return MISSING
+    except Failed as failure:
+        print(f"server: {failure}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

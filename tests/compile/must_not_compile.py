@@ -12,8 +12,8 @@ import sys
 
 
 def compile_it(compiler, include, path, *options):
-    done = subprocess.run([compiler, "-std=gnu++20", "-fsyntax-only", "-I", include, *options, path],
-                          capture_output=True, text=True, check=False)
+    command = [compiler, "-std=gnu++20", "-fsyntax-only", "-I", include, *options, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode == 0, done.stderr
 
 

@@ -111,6 +111,10 @@ class StateMachine::Attempt {
       ONCE_TRY(hold(target));
       return answer(Move::Kind::held, target);
     }
+    if (target == 0)
+      return fail(Remedy::park, "constraint",
+                  "state machine: the row can neither be inserted nor found; a unique index other "
+                  "than that of its key refuses it");
     return fail(Remedy::retry, "conflict", "state machine: the row is moved all the time");
   }
 
@@ -142,6 +146,7 @@ class StateMachine::Attempt {
   // Why the row did not step to the target; nothing: it would now.
   Result<std::optional<Move::Kind>> judge(std::size_t target) {
     if (!ONCE_TRY(look())) {
+      if (target == 0) return std::nullopt;  // removed since our insert met it
       if (!can_hold()) return Move::Kind::early;
       // Whoever makes the row has done this first, and we have waited for its end.
       ONCE_TRY(hold(0));

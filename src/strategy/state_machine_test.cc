@@ -89,6 +89,16 @@ TEST(StateMachine, does_not_try_for_ever) {
   EXPECT_LT(sql.statements.size(), 20u);
 }
 
+TEST(StateMachine, a_row_that_can_neither_be_inserted_nor_found_is_not_early) {
+  FakeSql sql(SqlDialect::mysql);
+  sql.touched.assign(100, 0);
+  const auto move = payment().move(sql, "payment", {{"id", 7}}, "pending");
+  ASSERT_FALSE(move);
+  EXPECT_EQ(move.error().remedy, Remedy::park);
+  sql.touched = {0, 1};  // removed and made again
+  EXPECT_EQ(payment().move(sql, "payment", {{"id", 7}}, "pending").value().kind, Move::Kind::moved);
+}
+
 // Whoever makes the row and whoever finds none meet at the first state in the hold table; so one
 // of them waits for the other and then sees what it has written.
 TEST(StateMachine, a_hold_table_is_written_before_the_row_is_made_and_read_after) {

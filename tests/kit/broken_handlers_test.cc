@@ -250,6 +250,36 @@ TEST(BrokenHandler, that_stops_the_pipeline_is_found) {
   EXPECT_EQ(first(report, Kind::stopped)->text, "no disk");
 }
 
+// --- The weaker promises are weaker, and the kit sees it.
+
+Plan weaker_plan(Semantics semantics) {
+  Plan plan = memory_plan([] {
+    return each([](const Delivery& delivery, KeyValueTransaction& t) -> Result<Outcome> {
+      ONCE_TRY(append_effect(t, delivery.id));
+      return applied();
+    });
+  });
+  plan.options.semantics = semantics;
+  plan.resends = false;
+  return plan;
+}
+
+TEST(WeakerSemantics, at_least_once_repeats_after_a_crash) {
+  const Plan plan = weaker_plan(Semantics::at_least_once);
+  EXPECT_TRUE(run_twice(plan).ok());
+  const Report report = crash_at_every_step(plan);
+  EXPECT_NE(first(report, Kind::doubled), nullptr) << report.text();
+  EXPECT_EQ(first(report, Kind::lost), nullptr) << report.text();
+}
+
+TEST(WeakerSemantics, at_most_once_loses_in_a_crash) {
+  const Plan plan = weaker_plan(Semantics::at_most_once);
+  EXPECT_TRUE(run_twice(plan).ok());
+  const Report report = crash_at_every_step(plan);
+  EXPECT_NE(first(report, Kind::lost), nullptr) << report.text();
+  EXPECT_EQ(first(report, Kind::doubled), nullptr) << report.text();
+}
+
 // --- The report.
 
 Plan forgetful_plan() {

@@ -154,6 +154,8 @@ TEST(BrokenEffect, that_claims_to_be_keyed_is_found) {
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.findings[0].kind, Finding::Kind::doubled);
   EXPECT_EQ(report.findings[0].id, "m0");
+  const Report again = check(elsewhere.plan([&] { return handler_of(Keyed{elsewhere.pay()}); }));
+  EXPECT_EQ(again.findings, report.findings);
 }
 
 // --- The kit's own promises.

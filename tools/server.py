@@ -77,6 +77,8 @@ def run(command, **options):
 class Server:
     """One server; the subclasses know how it is made, started and asked."""
 
+    stop_signal = signal.SIGTERM
+
     def __init__(self, directory, port, settings):
         self.directory, self.port, self.settings = directory, port, settings
         self.data = os.path.join(directory, "data")
@@ -132,6 +134,9 @@ class Server:
 class PostgreSql(Server):
     name = "postgresql"
     folders = ("/usr/lib/postgresql/*/bin",)
+
+    # Without waiting for clients that keep their connections.
+    stop_signal = signal.SIGINT
 
     def make(self, account):
         secret = os.path.join(self.directory, "password")
@@ -328,7 +333,7 @@ def main():
         elif options.action == "status":
             print("running" if is_alive(pid) else "stopped")
         else:
-            end(server, pid, signal.SIGKILL if options.action == "kill" else signal.SIGTERM)
+            end(server, pid, signal.SIGKILL if options.action == "kill" else server.stop_signal)
             if options.action == "restart":
                 server.start()
                 print(server.url())

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace once {
@@ -79,32 +80,42 @@ class Handler {
   std::optional<Outside> outside_;
 };
 
-inline Handler each(std::function<Result<Outcome>(const Delivery&, Transaction&)> f) {
-  return {Handler::Needs::any, Handler::Each(std::move(f))};
+// One message at a time: `f(const Delivery&, T&) -> Result<Outcome>`.
+template <class F>
+Handler each(F f) {
+  if constexpr (std::is_invocable_v<F&, const Delivery&, Transaction&>)
+    return {Handler::Needs::any, Handler::Each(std::move(f))};
+  else if constexpr (std::is_invocable_v<F&, const Delivery&, SqlTransaction&>)
+    return {Handler::Needs::sql,
+            Handler::Each(
+                [f = std::move(f)](const Delivery& delivery, Transaction& transaction) mutable {
+                  return f(delivery, *transaction.sql());
+                })};
+  else
+    return {Handler::Needs::key_value,
+            Handler::Each(
+                [f = std::move(f)](const Delivery& delivery, Transaction& transaction) mutable {
+                  return f(delivery, *transaction.key_value());
+                })};
 }
-inline Handler each(std::function<Result<Outcome>(const Delivery&, SqlTransaction&)> f) {
-  return {Handler::Needs::sql,
-          Handler::Each([f = std::move(f)](const Delivery& delivery, Transaction& transaction) {
-            return f(delivery, *transaction.sql());
-          })};
-}
-inline Handler each(std::function<Result<Outcome>(const Delivery&, KeyValueTransaction&)> f) {
-  return {Handler::Needs::key_value,
-          Handler::Each([f = std::move(f)](const Delivery& delivery, Transaction& transaction) {
-            return f(delivery, *transaction.key_value());
-          })};
-}
-inline Handler batch(std::function<Status(std::span<Work>, SqlTransaction&)> f) {
-  return {Handler::Needs::sql,
-          Handler::Batched([f = std::move(f)](std::span<Work> work, Transaction& transaction) {
-            return f(work, *transaction.sql());
-          })};
-}
-inline Handler batch(std::function<Status(std::span<Work>, KeyValueTransaction&)> f) {
-  return {Handler::Needs::key_value,
-          Handler::Batched([f = std::move(f)](std::span<Work> work, Transaction& transaction) {
-            return f(work, *transaction.key_value());
-          })};
+
+// All new messages of a batch at once: `f(std::span<Work>, T&) -> Status`.
+template <class F>
+Handler batch(F f) {
+  if constexpr (std::is_invocable_v<F&, std::span<Work>, Transaction&>)
+    return {Handler::Needs::any, Handler::Batched(std::move(f))};
+  else if constexpr (std::is_invocable_v<F&, std::span<Work>, SqlTransaction&>)
+    return {Handler::Needs::sql,
+            Handler::Batched(
+                [f = std::move(f)](std::span<Work> work, Transaction& transaction) mutable {
+                  return f(work, *transaction.sql());
+                })};
+  else
+    return {Handler::Needs::key_value,
+            Handler::Batched(
+                [f = std::move(f)](std::span<Work> work, Transaction& transaction) mutable {
+                  return f(work, *transaction.key_value());
+                })};
 }
 
 }  // namespace once

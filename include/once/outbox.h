@@ -68,6 +68,9 @@ using SinkFor = std::function<Result<Sink*>(std::string_view destination)>;
 struct RelayOptions {
   std::string name = {};  // the producer name at every destination; unique per store, stable
   std::size_t batch_count_max = 1000;
+  // Only these. None: all but those whose names begin with "once.", which are our own (a replay of
+  // parked messages, say) and have a relay of their own.
+  std::vector<std::string> destinations = {};
 };
 
 // Sends committed outbox rows, in order, with stamps made of their routes, so that a resend after

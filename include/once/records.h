@@ -83,8 +83,9 @@ class Repairs {
   [[nodiscard]] virtual Status force(std::string_view scope, std::string_view id,
                                      std::string_view reason) = 0;
 
-  // Sends parked messages once more: their ids are freed, they leave through the outbox for
-  // `destination`, and are parked no longer. All of them or none; one that is not parked is an
+  // Sends parked messages once more: ids whose outcome is `parked` are freed (one that has had an
+  // effect is not), the messages leave through the outbox for `destination` and are parked no
+  // longer. All of them or none; one that is not parked is an
   // error with the tag "missing".
   [[nodiscard]] virtual Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
                                       std::string_view destination, std::string_view reason) = 0;

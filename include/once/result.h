@@ -79,9 +79,15 @@ inline void take(Status&&) {}
 // The value of a Result, or return its error from the enclosing function:
 //   auto batch = ONCE_TRY(source.poll(1000, 100));
 // Not behind other elements of a braced list: the compilers forget those when it returns.
+// May be nested, also in lambdas.
+// clang-format off
 #define ONCE_TRY(expression)                                                 \
   ({                                                                         \
+    _Pragma("GCC diagnostic push")                                           \
+    _Pragma("GCC diagnostic ignored \"-Wshadow\"")                           \
     auto once_result_ = (expression);                                        \
+    _Pragma("GCC diagnostic pop")                                            \
     if (!once_result_) return ::once::fail(std::move(once_result_).error()); \
     ::once::detail::take(std::move(once_result_));                           \
   })
+// clang-format on

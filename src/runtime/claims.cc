@@ -313,7 +313,7 @@ Result<std::vector<bool>> ClaimsEngine::write(std::span<Ticket::Held* const> tic
   for (std::size_t i = 0; i < tickets.size(); ++i) {
     ours[i] = written && (*written)[i];
     // Else it is another's, or a try of ours was written and its answer was lost.
-    if (!ours[i]) ours[i] = ONCE_TRY(was_ours(*tickets[i], changes[i].to));
+    if (!ours[i]) ours[i] = ONCE_TRY(was_written(*tickets[i], changes[i].to, written.has_value()));
     if (!ours[i])
       tickets[i]->lost = true;
     else if (changes[i].to != ClaimState::running)
@@ -322,10 +322,17 @@ Result<std::vector<bool>> ClaimsEngine::write(std::span<Ticket::Held* const> tic
   return ours;
 }
 
-Result<bool> ClaimsEngine::was_ours(const Ticket::Held& held, ClaimState to) {
+// False: the claim is not ours any more. Without an answer, a change that never arrived is an error
+// with the remedy `retry`: the next try has an answer.
+Result<bool> ClaimsEngine::was_written(const Ticket::Held& held, ClaimState to, bool answered) {
   const auto found = ONCE_TRY(store_.claims(held.scope, std::nullopt, held.record.id, 1));
-  return !found.empty() && found[0].id == held.record.id && found[0].fence == held.record.fence &&
-         found[0].state == to;
+  if (found.empty() || found[0].id != held.record.id || found[0].fence != held.record.fence)
+    return false;
+  if (found[0].state == to) return true;
+  if (answered) return false;
+  return fail(
+      Remedy::retry, "lost",
+      fmt::format("the change of the claim of \"{}\" did not arrive; try again", held.record.id));
 }
 
 void ClaimsEngine::abandon(Ticket::Held& held) {

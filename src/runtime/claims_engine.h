@@ -69,7 +69,7 @@ class ClaimsEngine final : public Claims {
   Result<std::vector<ClaimAnswer>> find_own(std::string_view scope,
                                             std::span<const ClaimRequest> requests,
                                             const std::string& owner, Error error);
-  Result<bool> was_ours(const Ticket::Held& held, ClaimState to);
+  Result<bool> was_written(const Ticket::Held& held, ClaimState to, bool answered);
   ClaimVerdict verdict_of(std::string_view scope, const ClaimRequest& request, ClaimAnswer answer);
   ClaimVerdict busy_verdict(const ClaimAnswer& answer) const;
   ClaimVerdict resolve_doubt(Ticket ticket);

@@ -344,6 +344,19 @@ TEST_F(ClaimsTest, a_settlement_whose_answer_was_lost_counts_if_it_was_written) 
   EXPECT_TRUE(refused.ticket.done("r"));  // the ticket is still good
 }
 
+TEST_F(ClaimsTest, a_settlement_that_never_arrived_can_be_tried_again) {
+  auto claims = make();
+  auto mine = take<Execute>(claims->begin("bank", pay("a")));
+  store_.set_commit_fault([first = true]() mutable {
+    return std::exchange(first, false) ? MemoryStore::CommitFault::lost_before
+                                       : MemoryStore::CommitFault::none;
+  });
+  EXPECT_EQ(mine.ticket.done("r").error().remedy, Remedy::retry);
+  EXPECT_FALSE(mine.ticket.lost());
+  EXPECT_TRUE(mine.ticket.done("r"));
+  EXPECT_EQ(look("a").result, "r");
+}
+
 TEST_F(ClaimsTest, leases_are_renewed_in_the_background) {
   options_.renew_in_background = true;
   options_.lease_ms = 60;

@@ -17,6 +17,12 @@ namespace {
 // be in doubt, or given up, although hardly one of them had begun.
 bool can_claim_ahead(const Outside& outside) { return outside.after_loss == AfterLoss::retry; }
 
+// A lease that ran out under us is no reason to stop: the claim tells next time.
+Status tolerate(const Status& settled) {
+  if (settled || settled.error().tag != "superseded") return settled;
+  return fail(Remedy::retry, "superseded", settled.error().text);
+}
+
 tl::unexpected<Error> spoil(std::size_t index, Outcome instead) {
   std::string text = instead.detail;
   return fail(Error{Remedy::retry, "message", std::move(text), Culprit{index, std::move(instead)}});
@@ -91,7 +97,7 @@ Status Lane::run_claimed(std::size_t index, ClaimVerdict verdict, Finished& fini
                                           item.id)));
   } else if (const auto* away = std::get_if<Unavailable>(&verdict)) {
     if (away->error.remedy == Remedy::park) return spoil(index, parked(away->error.text));
-    return fail(away->error);
+    return tolerate(fail(away->error));
   } else {
     // Another owner runs it. Its message is not acknowledged before the outcome is known (H21).
     return fail(Remedy::retry, "in_progress",
@@ -118,7 +124,7 @@ Status Lane::run_effect(std::size_t index, Ticket ticket, Finished& finished) {
     case Outcome::Kind::no_effect:
     case Outcome::Kind::parked: break;
   }
-  ONCE_TRY(ticket.release(outcome->detail));
+  ONCE_TRY(tolerate(ticket.release(outcome->detail)));
   item.outside = Verdict{Verdict::Kind::fresh, std::move(*outcome)};
   return {};
 }
@@ -126,10 +132,10 @@ Status Lane::run_effect(std::size_t index, Ticket ticket, Finished& finished) {
 // This try is over. Whether there is another is the operation's choice.
 Status Lane::give_up_effect(std::size_t index, Ticket& ticket, const Outcome& outcome) {
   switch (parts_.handler.outside()->on_failure) {
-    case OnFailure::keep_steps: ONCE_TRY(ticket.release(outcome.detail)); break;
-    case OnFailure::release: ONCE_TRY(ticket.release_all(outcome.detail)); break;
+    case OnFailure::keep_steps: ONCE_TRY(tolerate(ticket.release(outcome.detail))); break;
+    case OnFailure::release: ONCE_TRY(tolerate(ticket.release_all(outcome.detail))); break;
     case OnFailure::bind:
-      ONCE_TRY(ticket.reject(outcome.detail));
+      ONCE_TRY(tolerate(ticket.reject(outcome.detail)));
       selected_[index]->outside = Verdict{Verdict::Kind::fresh, rejected(outcome.detail)};
       return {};
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -63,6 +64,10 @@ class ThreadedPipeline final : public Pipeline {
   Status loop();
   Status handle(Batch batch);
   Status assigned(std::string_view partition);
+  Status move_position(std::string_view partition, Position& position, std::int64_t to);
+  // Asks the store again for as long as it is away or its answers get lost; `ask` may be repeated.
+  template <class Ask>
+  auto until_answered(const Ask& ask) -> std::invoke_result_t<Ask>;
   Status revoked(std::string_view partition);
   Status dispatch(Batch batch);
   void dispatch_by_key(Batch batch, Partition& partition);
@@ -107,6 +112,17 @@ Status ThreadedPipeline::open_claims() {
   options.resolver = handler_.outside()->ask;
   claims_ = ONCE_TRY(Claims::make(store_, std::move(options), clock_));
   return {};
+}
+
+template <class Ask>
+auto ThreadedPipeline::until_answered(const Ask& ask) -> std::invoke_result_t<Ask> {
+  for (std::uint32_t failures = 1;; ++failures) {
+    auto answer = ask();
+    if (answer || stopping_) return answer;
+    const Remedy remedy = answer.error().remedy;
+    if (remedy == Remedy::stop || remedy == Remedy::park) return answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds(backoff_ms(options_.retry, failures)));
+  }
 }
 
 void ThreadedPipeline::start_lanes() {
@@ -175,7 +191,8 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   partition.lane = next_lane_++ % lanes_.size();
   forgetter_.own(name);
   if (!traits_.replayable) return {};
-  partition.position = ONCE_TRY(store_.take(options_.scope, name));
+  // Taking it again does no harm: the fence only grows.
+  partition.position = ONCE_TRY(until_answered([&] { return store_.take(options_.scope, name); }));
   partition.handled_end = partition.position.offset;
   ONCE_TRY(source_.seek(name, partition.position.offset));
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
@@ -260,24 +277,29 @@ Status ThreadedPipeline::advance_watermarks() {
   for (auto& [name, partition] : partitions_) {
     const auto moved = partition.watermark.take();
     if (!moved) continue;
-    if (traits_.replayable) {
-      auto transaction = ONCE_TRY(store_.begin(options_.scope));
-      ONCE_TRY(transaction->advance(name, partition.position, *moved));
-      const Status done = transaction->commit();
-      if (done) {
-        partition.position.offset = *moved;
-      } else if (done.error().remedy == Remedy::stop) {
-        return done;
-      } else {  // the ledger holds the truth; read how far the position came and go on
-        transaction.reset();
-        partition.position = ONCE_TRY(store_.position(options_.scope, name));
-      }
-    }
+    if (traits_.replayable)
+      ONCE_TRY(until_answered([&] { return move_position(name, partition.position, *moved); }));
     Delivery last;
     last.partition = name;
     last.offset = *moved - 1;
     ONCE_TRY(source_.ack(std::span(&last, 1)));
   }
+  return {};
+}
+
+// The position of a partition that lanes share. Whether a commit whose answer was lost has happened
+// is read back; another owner's fence stays another's.
+Status ThreadedPipeline::move_position(std::string_view partition, Position& position,
+                                       std::int64_t to) {
+  const Position now = ONCE_TRY(store_.position(options_.scope, partition));
+  if (now.fence == position.fence && now.offset == to) {
+    position = now;
+    return {};
+  }
+  auto transaction = ONCE_TRY(store_.begin(options_.scope));
+  ONCE_TRY(transaction->advance(partition, position, to));
+  ONCE_TRY(transaction->commit());
+  position.offset = to;
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <once/outbox.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -23,11 +24,17 @@ class OutboxRelay final : public Relay {
   Result<std::size_t> step() override {
     std::size_t sent = 0;
     for (const std::string& destination : ONCE_TRY(outbox_.destinations()))
-      sent += ONCE_TRY(send(destination));
+      if (is_mine(destination)) sent += ONCE_TRY(send(destination));
     return sent;
   }
 
  private:
+  bool is_mine(const std::string& destination) const {
+    const auto& chosen = options_.destinations;
+    if (chosen.empty()) return !destination.starts_with("once.");
+    return std::find(chosen.begin(), chosen.end(), destination) != chosen.end();
+  }
+
   // Where the rows of one destination go, and as whom.
   struct Target {
     Sink* sink = nullptr;

@@ -34,6 +34,12 @@ class RelayTest : public ::testing::Test {
         .value();
   }
 
+  std::unique_ptr<Relay> relay_of(const std::string& destination) {
+    return Relay::make(store_, [this](std::string_view) -> Result<Sink*> { return &sink_; },
+                       {.name = "another", .batch_count_max = 7, .destinations = {destination}})
+        .value();
+  }
+
   void drain(Relay& relay) {
     while (true) {
       const auto sent = relay.step();
@@ -110,6 +116,18 @@ TEST_F(RelayTest, a_stale_relay_is_fenced) {
 TEST_F(RelayTest, bad_options_are_refused) {
   EXPECT_EQ(Relay::make(store_, {}, {.name = ""}).error().tag, "config");
   EXPECT_EQ(Relay::make(store_, {}, {.name = "r", .batch_count_max = 0}).error().tag, "config");
+}
+
+TEST_F(RelayTest, rows_of_our_own_are_left_to_the_relay_that_asks_for_them) {
+  enqueue(0, 10, "once.replay/1/file:x");
+  auto usual = relay();
+  EXPECT_EQ(usual->step().value(), 0u);
+  enqueue(10, 1, "paid");
+  auto replay = relay_of("once.replay/1/file:x");
+  drain(*replay);
+  expect_each_once(10);  // and nothing that is another's
+  drain(*usual);
+  expect_each_once(11);
 }
 
 }  // namespace

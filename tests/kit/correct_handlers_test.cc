@@ -110,7 +110,7 @@ struct Elsewhere {
   Plan plan(std::function<Handler()> handler) {
     Plan plan = memory_plan(std::move(handler));
     plan.messages = some_messages(5);
-    plan.failures = 20;
+    plan.failures = 300;
     plan.reorders = 5;
     plan.fresh_store = [this] {
       bank = std::make_unique<Bank>(tells_duplicates);

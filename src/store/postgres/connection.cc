@@ -186,12 +186,10 @@ Status PgConnection::receive(const Pending& pending) {
   return pending.then ? pending.then(fail(std::move(failed))) : Status(fail(std::move(failed)));
 }
 
-Status PgConnection::receive_sync() {
+void PgConnection::receive_sync() {
   PGresult* const result = PQgetResult(handle_);
-  const bool synced = result != nullptr && PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+  broken_ = result == nullptr || PQresultStatus(result) != PGRES_PIPELINE_SYNC;
   PQclear(result);
-  if (!synced) return fail(broken(PostgresStage::statement, "sync"));
-  return {};
 }
 
 Status PgConnection::sync() {
@@ -211,8 +209,8 @@ Status PgConnection::sync() {
                   done.error().remedy == Remedy::recheck))
       first = done;  // of several, the one that leaves something unknown counts
   }
-  if (!broken_)
-    if (Status synced = receive_sync(); !synced && first) first = synced;
+  // All answers are here: a connection that is lost now only cannot be used again.
+  if (!broken_) receive_sync();
   return first;
 }
 

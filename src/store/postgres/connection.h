@@ -83,7 +83,7 @@ class PgConnection {
   PgConnection(PGconn* handle, std::string where) : handle_(handle), where_(std::move(where)) {}
   Status prepare(std::string_view statement, std::string& name);
   Status receive(const Pending& pending);
-  Status receive_sync();
+  void receive_sync();
   Error error(std::string_view state, PostgresStage stage, std::string_view statement,
               const char* native) const;
   Error broken(PostgresStage stage, std::string_view statement);

@@ -139,8 +139,11 @@ constexpr std::string_view newest_step =
     "SELECT number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 'migrate', 'schema', ";
 
 Result<std::size_t> version_of(PgConnection& connection) {
+  // Not to_regclass: inside a transaction it may remember that the table was not there.
   const Answer table =
-      ONCE_TRY(connection.ask("SELECT to_regclass('once_schema') IS NOT NULL", {}));
+      ONCE_TRY(connection.ask("SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = "
+                              "'once_schema' AND pg_table_is_visible(oid))",
+                              {}));
   if (table.text(0, 0) != "t") return std::size_t{0};
   const Answer versions = ONCE_TRY(connection.ask("SELECT version FROM once_schema", {}));
   if (versions.rows() != 1)

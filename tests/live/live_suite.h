@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <once/once.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "testing/chaos_proxy.h"
+#include "testing/live_server.h"
+#include "testing/scratch.h"
+
+namespace once::testing {
+
+// A store on a server of its own, for a suite that breaks the server.
+struct LiveKind {
+  std::string name;
+  LiveServer* server;
+  std::function<Result<std::unique_ptr<Store>>(const std::string& url)> open;
+  std::string effect_table;  // `effect` with a growing `number` and an `id` of bytes
+};
+
+inline void PrintTo(const LiveKind& kind, std::ostream* out) { *out << kind.name; }
+
+// Messages from a real log through a pipeline into the store; effects are rows, counted id by id.
+class LiveSuite : public ::testing::TestWithParam<LiveKind> {
+ protected:
+  LiveSuite() {
+    EXPECT_TRUE(create_topic(scratch_.directory(), "orders", {}));
+    for (const char* drop : {"DROP TABLE IF EXISTS effect"}) run_statement(drop);
+    run_statement(GetParam().effect_table);
+    scope_ = fmt::format("live {}", ++scopes_);
+  }
+
+  LiveServer& server() { return *GetParam().server; }
+
+  std::unique_ptr<Store> open(const std::string& url) {
+    auto store = GetParam().open(url);
+    EXPECT_TRUE(store) << store.error().text;
+    return store ? std::move(*store) : nullptr;
+  }
+  std::unique_ptr<Store> open() { return open(server().url()); }
+
+  void run_statement(const std::string& statement) {
+    auto store = open();
+    auto transaction = store->begin("setup").value();
+    ASSERT_TRUE(transaction->sql()->execute(statement));
+    const Status done = transaction->commit();
+    ASSERT_TRUE(done) << done.error().text;
+  }
+
+  void send(int from, int to, const std::string& producer_name = "shop") {
+    auto sink = open_log_sink(scratch_.directory(), "orders").value();
+    ProducerOptions options;
+    options.name = producer_name;
+    auto producer = Producer::open(*sink, options).value();
+    std::vector<Message> messages;
+    for (int i = from; i < to; ++i) {
+      Message message;
+      message.id = id_of(i);
+      message.body = "{}";
+      message.timestamp_ms = 1'700'000'000'000 + i;
+      messages.push_back(std::move(message));
+    }
+    ASSERT_TRUE(producer->send(messages));
+  }
+  static std::string id_of(int i) { return fmt::format("order {:06}", i); }
+  static std::vector<std::string> ids_to(int count) {
+    std::vector<std::string> ids;
+    for (int i = 0; i < count; ++i) ids.push_back(id_of(i));
+    return ids;
+  }
+
+  static Handler insert_effect() {
+    return each([](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
+      ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+      return applied();
+    });
+  }
+
+  PipelineOptions options() const {
+    PipelineOptions made;
+    made.scope = scope_;
+    made.id = IdRule{};
+    made.batch_count_max = 20;
+    made.retry.backoff_ms_min = 5;
+    made.retry.backoff_ms_max = 100;
+    return made;
+  }
+
+  // A pipeline that takes everything in the log through `handler`, and ends.
+  Status consume(Store& store, PipelineOptions chosen, Handler handler = insert_effect()) {
+    LogSourceOptions bounded;
+    bounded.stop_at_end = true;
+    auto source = ONCE_TRY(open_log_source(scratch_.directory(), "orders", bounded));
+    auto pipeline = ONCE_TRY(Pipeline::make(*source, store, std::move(handler), chosen));
+    Status done = pipeline->run();
+    statistics_ = pipeline->statistics();
+    return done;
+  }
+
+  std::vector<std::string> effects() {
+    auto store = open();
+    auto transaction = store->begin("look").value();
+    const Rows found = transaction->sql()->query("SELECT id FROM effect ORDER BY number").value();
+    std::vector<std::string> ids;
+    for (const Row& row : found) ids.push_back(std::get<std::string>(row.at(0)));
+    return ids;
+  }
+
+  static inline int scopes_ = 0;
+  Scratch scratch_;
+  std::string scope_;
+  Statistics statistics_;
+};
+
+TEST_P(LiveSuite, a_server_that_is_killed_under_load_loses_and_doubles_nothing) {
+  constexpr int count = 3000;
+  send(0, count);
+  send(0, count, "shop again");  // every order is sent twice
+  constexpr int kills = 4;
+  std::atomic<int> asked = 0, killed = 0;
+  std::thread killer([&] {
+    for (int i = 1; i <= kills; ++i) {
+      while (asked < i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      server().kill();
+      ++killed;
+      server().start();
+    }
+  });
+  // In the middle of a batch the server is killed, and the handler goes on with a dead connection.
+  const auto interrupted = [&](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
+    ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+    const int due = static_cast<int>(delivery.offset / (count / (kills + 1)));
+    if (due > asked && asked < kills) {
+      ++asked;
+      while (killed < asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return applied();
+  };
+  auto store = open();
+  const Status consumed = consume(*store, options(), each(interrupted));
+  killer.join();
+  ASSERT_TRUE(consumed) << consumed.error().text;
+  EXPECT_EQ(effects(), ids_to(count));
+  EXPECT_EQ(statistics_.duplicates, std::uint64_t{count});
+  EXPECT_GE(statistics_.rolled_back, std::uint64_t{kills});
+}
+
+TEST_P(LiveSuite, a_commit_cut_at_every_byte_happens_once) {
+  ChaosProxy proxy(server().port());
+  auto store = open(server().url_at(proxy.port()));
+  PipelineOptions one_each = options();
+  one_each.batch_count_max = 1;
+  int sent = 0;
+  std::size_t rechecked = 0;
+  const auto attempt = [&](const ChaosProxy::Fault& fault) {
+    send(sent, sent + 1);
+    ++sent;
+    bool armed = false;
+    // When the handler runs, the next commit is that of its message.
+    const auto cut_my_commit = [&](const Delivery& delivery,
+                                   SqlTransaction& sql) -> Result<Outcome> {
+      if (!std::exchange(armed, true)) proxy.arm(fault);
+      ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+      return applied();
+    };
+    const Status consumed = consume(*store, one_each, each(cut_my_commit));
+    EXPECT_TRUE(consumed) << consumed.error().text;
+    rechecked += statistics_.rechecked;
+    const bool was_cut = proxy.fired();
+    if (!was_cut) proxy.cut_all();
+    return was_cut;
+  };
+  // Of the request, from the commit on, until it is not cut any more; then of its answer.
+  std::size_t bytes = 0;
+  while (attempt({.match = "COMMIT", .client_bytes = bytes, .answer_bytes = 0})) ++bytes;
+  EXPECT_GT(bytes, 6u);
+  bytes = 0;
+  while (attempt({.match = "COMMIT", .client_bytes = std::nullopt, .answer_bytes = bytes})) ++bytes;
+  EXPECT_GT(bytes, 6u);
+  EXPECT_EQ(effects(), ids_to(sent));
+  EXPECT_GT(rechecked, 0u);
+}
+
+TEST_P(LiveSuite, a_slow_and_broken_network_loses_and_doubles_nothing) {
+  constexpr int count = 400;
+  send(0, count);
+  ChaosProxy proxy(server().port());
+  proxy.delay(1);
+  auto store = open(server().url_at(proxy.port()));
+  std::atomic<bool> done = false;
+  std::thread breaker([&] {
+    while (!done) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+      proxy.cut_all();
+    }
+  });
+  PipelineOptions chosen = options();
+  chosen.lanes = 2;
+  const Status consumed = consume(*store, chosen);
+  done = true;
+  breaker.join();
+  ASSERT_TRUE(consumed) << consumed.error().text;
+  EXPECT_EQ(effects(), ids_to(count));
+}
+
+TEST_P(LiveSuite, H18_a_thousand_duplicates_at_once_have_one_effect_and_starve_nobody) {
+  auto store = open();
+  std::atomic<int> fresh = 0, duplicates = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 50; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20;) {
+        const auto handle = [&]() -> Result<Verdict::Kind> {
+          auto transaction = ONCE_TRY(store->begin(scope_));
+          const Entry entry{"the one", {}, 1, "p0", 0};
+          const auto verdicts = ONCE_TRY(transaction->admit(std::span(&entry, 1)));
+          if (verdicts[0].kind == Verdict::Kind::fresh)
+            ONCE_TRY(transaction->sql()->execute("INSERT INTO effect (id) VALUES (?)",
+                                                 {Blob{"the one"}}, rows(1)));
+          ONCE_TRY(transaction->commit());
+          return verdicts[0].kind;
+        };
+        const auto kind = handle();
+        if (!kind && kind.error().remedy == Remedy::retry) continue;
+        ASSERT_TRUE(kind) << kind.error().text;
+        ++(*kind == Verdict::Kind::fresh ? fresh : duplicates);
+        ++i;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(fresh, 1);
+  EXPECT_EQ(duplicates, 999);
+  EXPECT_EQ(effects(), std::vector<std::string>{"the one"});
+}
+
+TEST_P(LiveSuite, H20_of_two_owners_of_one_partition_the_older_is_fenced) {
+  constexpr int count = 500;
+  send(0, count);
+  auto first = open();
+  auto second = open();
+  std::atomic<bool> running = false;
+  Status zombie;
+  std::thread older([&] {
+    zombie = consume(
+        *first, options(),
+        each([&](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
+          ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+          if (delivery.offset == 100) {
+            running = true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          }
+          return applied();
+        }));
+  });
+  while (!running) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  LogSourceOptions bounded;
+  bounded.stop_at_end = true;
+  auto source = open_log_source(scratch_.directory(), "orders", bounded).value();
+  auto pipeline = Pipeline::make(*source, *second, insert_effect(), options()).value();
+  const Status younger = pipeline->run();
+  older.join();
+  ASSERT_TRUE(younger) << younger.error().text;
+  ASSERT_FALSE(zombie);
+  EXPECT_EQ(zombie.error().tag, "fenced");
+  EXPECT_EQ(effects(), ids_to(count));
+}
+
+TEST_P(LiveSuite, a_server_that_is_away_is_waited_for) {
+  send(0, 10);
+  auto store = open();
+  server().stop();
+  Status consumed;
+  std::thread consumer([&] { consumed = consume(*store, options()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  server().start();
+  consumer.join();
+  ASSERT_TRUE(consumed) << consumed.error().text;
+  EXPECT_EQ(effects(), ids_to(10));
+}
+
+}  // namespace once::testing
+
+// For the `main` of each program of the suite: 77 where the machine has no such server.
+inline int run_live_suite(int argc, char** argv, const std::string& missing) {
+  ::testing::InitGoogleTest(&argc, argv);
+  if (!missing.empty()) {
+    std::printf("skipped: %s\n", missing.c_str());
+    return 77;
+  }
+  return RUN_ALL_TESTS();
+}

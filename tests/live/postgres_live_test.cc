@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/live_suite.h"
+#include "store/postgres/postgres.h"
+
+namespace once::testing {
+namespace {
+
+LiveServer& server() {
+  static LiveServer made("postgresql");
+  return made;
+}
+
+LiveKind postgres() {
+  return {"postgres", &server(), [](const std::string& url) { return open_postgresql_store(url); },
+          "CREATE TABLE effect (number BIGSERIAL PRIMARY KEY, id BYTEA NOT NULL)"};
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, LiveSuite, ::testing::Values(postgres()));
+
+// Runs statements as the administrator.
+void administer(const std::string& statements) {
+  auto admin = PgConnection::open(server().url(), "admin").value();
+  const Status done = admin->script(statements);
+  ASSERT_TRUE(done) << done.error().text;
+}
+
+std::string with(const std::string& url, const std::string& from, const std::string& to) {
+  std::string changed = url;
+  changed.replace(changed.find(from), from.size(), to);
+  return changed;
+}
+
+TEST(PostgresLive, wrong_credentials_and_databases_are_told_apart_and_secrets_are_not_shown) {
+  const std::string url = server().url();
+  const auto wrong_password = open_postgresql_store(with(url, "once-test-secret", "hush"));
+  ASSERT_FALSE(wrong_password);
+  EXPECT_EQ(wrong_password.error().tag, "denied");
+  EXPECT_EQ(wrong_password.error().remedy, Remedy::stop);
+  EXPECT_EQ(wrong_password.error().text.find("hush"), std::string::npos);
+  const auto wrong_database = open_postgresql_store(url + "_not_there");
+  ASSERT_FALSE(wrong_database);
+  EXPECT_EQ(wrong_database.error().tag, "missing");
+  EXPECT_EQ(wrong_database.error().text.find("once-test-secret"), std::string::npos);
+  const auto nobody = open_postgresql_store("postgresql://once:x@127.0.0.1:1/once");
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().tag, "away");
+  EXPECT_EQ(nobody.error().remedy, Remedy::retry);
+}
+
+TEST(PostgresLive, missing_rights_are_named) {
+  administer(
+      "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN PASSWORD 'guest'; "
+      "REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE SCHEMA closed;");
+  const std::string url = with(server().url(), "once:once-test-secret", "guest:guest");
+  const auto denied = open_postgresql_store(url + "?options=-csearch_path%3Dclosed");
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().remedy, Remedy::stop);
+  EXPECT_TRUE(denied.error().tag == "denied" || denied.error().tag == "sql") << denied.error().text;
+}
+
+TEST(PostgresLive, a_schema_of_a_newer_program_is_refused) {
+  administer("CREATE SCHEMA newer;");
+  const std::string url = server().url() + "?options=-csearch_path%3Dnewer";
+  ASSERT_TRUE(open_postgresql_store(url));
+  administer("UPDATE newer.once_schema SET version = 99;");
+  const auto refused = open_postgresql_store(url);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "newer");
+}
+
+TEST(PostgresLive, H22_settings_that_lose_commits_are_refused) {
+  administer("ALTER ROLE once SET synchronous_commit = off;");
+  const auto refused = open_postgresql_store(server().url());
+  administer("ALTER ROLE once RESET synchronous_commit;");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "unsafe");
+  EXPECT_NE(refused.error().text.find("synchronous_commit"), std::string::npos);
+  EXPECT_TRUE(open_postgresql_store(server().url()));
+}
+
+TEST(PostgresLive, many_programs_make_the_schema_at_once) {
+  administer("CREATE SCHEMA together;");
+  const std::string url = server().url() + "?options=-csearch_path%3Dtogether";
+  std::vector<std::thread> programs;
+  for (int i = 0; i < 8; ++i)
+    programs.emplace_back([&] {
+      const auto store = open_postgresql_store(url);
+      EXPECT_TRUE(store) << store.error().text;
+    });
+  for (std::thread& program : programs) program.join();
+}
+
+TEST(PostgresLive, H23_a_transaction_that_commits_late_is_not_skipped_by_the_relay) {
+  administer("CREATE SCHEMA late;");
+  auto store = open_postgresql_store(server().url() + "?options=-csearch_path%3Dlate").value();
+  auto early = store->begin("a").value();
+  ASSERT_TRUE(early->enqueue("points", {.id = "took its number first"}));
+  ASSERT_TRUE(early->sql()->query("SELECT 1"));  // sent
+  auto quick = store->begin("a").value();
+  ASSERT_TRUE(quick->enqueue("points", {.id = "committed first"}));
+  ASSERT_TRUE(quick->commit());
+  const std::uint64_t fence = store->take(relay_scope, "points").value().fence;
+  const auto send_all = [&] {
+    std::vector<std::string> ids;
+    const auto pending = store->outbox()->pending("points", 10).value();
+    for (const OutboxRow& row : pending) {
+      ids.push_back(row.message.id);
+      const std::uint32_t partition = 0;
+      EXPECT_TRUE(store->outbox()->assign("points", fence, std::span(&row.number, 1),
+                                          std::span(&partition, 1)));
+      EXPECT_TRUE(store->outbox()->sent("points", fence, std::span(&row.number, 1)));
+    }
+    return ids;
+  };
+  EXPECT_EQ(send_all(), std::vector<std::string>{"committed first"});
+  ASSERT_TRUE(early->commit());
+  EXPECT_EQ(send_all(), std::vector<std::string>{"took its number first"});
+}
+
+}  // namespace
+}  // namespace once::testing
+
+int main(int argc, char** argv) {
+  return run_live_suite(argc, argv, once::testing::server().missing());
+}

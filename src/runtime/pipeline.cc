@@ -274,7 +274,9 @@ Status ThreadedPipeline::finished(const Batch& batch) {
 // ledger knows what was done beyond it.
 Status ThreadedPipeline::advance_watermarks() {
   if (!by_key() || !traits_.ordered) return {};
-  for (auto& [name, partition] : partitions_) {
+  for (auto& owned : partitions_) {
+    const std::string& name = owned.first;
+    Partition& partition = owned.second;
     const auto moved = partition.watermark.take();
     if (!moved) continue;
     if (traits_.replayable)

@@ -51,7 +51,7 @@ class PostgresUnderTest final : public StoreUnderTest {
 
  private:
   void open() {
-    PostgresOptions options;
+    ServerStoreOptions options;
     options.clock_skew_ms = [this] { return skew_ms_.load(); };
     auto opened = PostgresStore::open(
         server().url_at(proxy().port()) + "?options=-csearch_path%3D" + schema_, options);
@@ -76,9 +76,5 @@ INSTANTIATE_TEST_SUITE_P(Postgres, SqlStoreSuite, ::testing::Values(postgres));
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  if (const std::string& missing = once::testing::server().missing(); !missing.empty()) {
-    std::printf("skipped: %s\n", missing.c_str());
-    return 77;
-  }
-  return RUN_ALL_TESTS();
+  return once::testing::run_all_on(once::testing::server());
 }

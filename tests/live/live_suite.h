@@ -291,13 +291,3 @@ TEST_P(LiveSuite, a_server_that_is_away_is_waited_for) {
 }
 
 }  // namespace once::testing
-
-// For the `main` of each program of the suite: 77 where the machine has no such server.
-inline int run_live_suite(int argc, char** argv, const std::string& missing) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (!missing.empty()) {
-    std::printf("skipped: %s\n", missing.c_str());
-    return 77;
-  }
-  return RUN_ALL_TESTS();
-}

@@ -121,5 +121,6 @@ TEST(PostgresLive, H23_a_transaction_that_commits_late_is_not_skipped_by_the_rel
 }  // namespace once::testing
 
 int main(int argc, char** argv) {
-  return run_live_suite(argc, argv, once::testing::server().missing());
+  ::testing::InitGoogleTest(&argc, argv);
+  return once::testing::run_all_on(once::testing::server());
 }

@@ -41,4 +41,7 @@ class LiveServer {
   std::string missing_;
 };
 
+// What a program of live tests does after InitGoogleTest: 77 where the machine has no such server.
+int run_all_on(const LiveServer& server);
+
 }  // namespace once::testing

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <utility>
 
+#include "store/postgres/error.h"
+#include "store/postgres/statement_text.h"
+
 namespace once {
 namespace {
 
@@ -37,23 +40,22 @@ std::string decode_hex(std::string_view text) {
 
 }  // namespace
 
-std::int64_t Answer::touched() const {
+std::int64_t PgAnswer::touched() const {
   const std::string_view count = PQcmdTuples(result_.get());
   return count.empty() ? 0 : parse<std::int64_t>(count);
 }
 
-std::int64_t Answer::number(int row, int column) const {
-  return parse<std::int64_t>(text(row, column));
-}
-
-std::string_view Answer::text(int row, int column) const {
+std::string_view PgAnswer::text(int row, int column) const {
   return {PQgetvalue(result_.get(), row, column),
           static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
 }
 
-std::string Answer::bytes(int row, int column) const { return decode_hex(text(row, column)); }
+std::string PgAnswer::bytes(int row, int column) const {
+  if (PQftype(result_.get(), column) == bytea_type) return decode_hex(text(row, column));
+  return std::string(text(row, column));
+}
 
-Row Answer::row(int row) const {
+Row PgAnswer::row(int row) const {
   Row made;
   const int columns = PQnfields(result_.get());
   made.reserve(static_cast<std::size_t>(columns));
@@ -66,12 +68,11 @@ Row Answer::row(int row) const {
       case int2_type:
       case int4_type:
       case int8_type:
-      case oid_type: made.emplace_back(number(row, column)); break;
+      case oid_type: made.emplace_back(parse<std::int64_t>(text(row, column))); break;
       case bool_type: made.emplace_back(std::int64_t{text(row, column) == "t" ? 1 : 0}); break;
       case float4_type:
       case float8_type: made.emplace_back(parse<double>(text(row, column))); break;
-      case bytea_type: made.emplace_back(bytes(row, column)); break;
-      default: made.emplace_back(std::string(text(row, column)));
+      default: made.emplace_back(bytes(row, column));
     }
   }
   return made;
@@ -100,7 +101,7 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
     return fail(error_from_postgres(denied    ? "28P01"
                                     : missing ? "3D000"
                                               : "",
-                                    PostgresStage::open, connection->where_, "connect", native));
+                                    SqlStage::open, connection->where_, "connect", native));
   }
   PQsetNoticeProcessor(
       handle, [](void*, const char*) {}, nullptr);
@@ -108,62 +109,78 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
     return fail(Remedy::stop, "config", connection->where_ + ": no pipeline mode");
   // A duplicate that meets an open transaction waits, but not for ever; neither does a lock that a
   // stopped process holds.
-  ONCE_TRY(connection->send("SET lock_timeout = '10s'", {}));
-  ONCE_TRY(connection->send("SET idle_in_transaction_session_timeout = '60s'", {}));
+  ONCE_TRY(connection->send("SET lock_timeout = '10s'"));
+  ONCE_TRY(connection->send("SET idle_in_transaction_session_timeout = '60s'"));
   ONCE_TRY(connection->sync());
   return connection;
 }
 
 PgConnection::~PgConnection() { PQfinish(handle_); }
 
-Error PgConnection::error(std::string_view state, PostgresStage stage, std::string_view statement,
+Error PgConnection::error(std::string_view state, SqlStage stage, std::string_view statement,
                           const char* native) const {
   return error_from_postgres(state, stage, where_,
-                             stage == PostgresStage::commit
+                             stage == SqlStage::commit
                                  ? std::string("commit")
                                  : fmt::format("run \"{}\"", shortened(statement)),
                              native);
 }
 
-Error PgConnection::broken(PostgresStage stage, std::string_view statement) {
+Error PgConnection::broken(SqlStage stage, std::string_view statement) {
   broken_ = true;
   return error("", stage, statement, PQerrorMessage(handle_));
 }
 
-Status PgConnection::prepare(std::string_view statement, std::string& name) {
-  const auto found = prepared_.find(std::string(statement));
+Status PgConnection::prepare(const std::string& statement, std::string& name) {
+  const auto found = prepared_.find(statement);
   if (found != prepared_.end()) {
     name = found->second;
     return {};
   }
   name = fmt::format("once_{}", ++names_);
-  const std::string text(statement);
-  if (PQsendPrepare(handle_, name.c_str(), text.c_str(), 0, nullptr) != 1)
-    return fail(broken(PostgresStage::statement, statement));
-  prepared_.emplace(text, name);
-  pending_.push_back({text, {}, PostgresStage::statement, true});
+  if (PQsendPrepare(handle_, name.c_str(), statement.c_str(), 0, nullptr) != 1)
+    return fail(broken(SqlStage::statement, statement));
+  prepared_.emplace(statement, name);
+  pending_.push_back({statement, {}, SqlStage::statement, true});
   return {};
 }
 
-Status PgConnection::send(std::string_view statement, const Parameters& parameters, Then then,
-                          PostgresStage stage) {
-  if (broken_) return fail(broken(PostgresStage::statement, statement));
+Status PgConnection::send(std::string_view statement, std::span<const Value> values, Then then,
+                          SqlStage stage) {
+  const std::string original(statement);
+  auto found = numbered_.find(original);
+  if (found == numbered_.end()) {
+    if (numbered_.size() >= prepared_max) numbered_.clear();
+    StatementText made = number_parameters(statement);
+    if (made.parameters != values.size())
+      return fail(Remedy::stop, "sql",
+                  fmt::format("{}: \"{}\" has {} parameters, {} values were given", where_,
+                              statement, made.parameters, values.size()));
+    found = numbered_.emplace(original, std::move(made.text)).first;
+  }
+  return send_native(found->second, Parameters(values), std::move(then), stage);
+}
+
+Status PgConnection::send_native(std::string_view statement, const Parameters& parameters,
+                                 Then then, SqlStage stage) {
+  if (broken_) return fail(broken(SqlStage::statement, statement));
   if (parameters.has_zero_in_text())
     return fail(error("22021", stage, statement, "a text with a zero byte; bind it as bytes"));
-  int sent = 0;
+  const std::string text(statement);
   const bool is_plain = parameters.count() == 0;  // BEGIN, COMMIT and the like
-  if (!is_plain &&
-      (prepared_.size() < prepared_max || prepared_.contains(std::string(statement)))) {
+  const bool has_room = prepared_.size() < prepared_max || prepared_.contains(text);
+  int sent = 0;
+  if (!is_plain && has_room) {
     std::string name;
-    ONCE_TRY(prepare(statement, name));
+    ONCE_TRY(prepare(text, name));
     sent = PQsendQueryPrepared(handle_, name.c_str(), parameters.count(), parameters.values(),
                                parameters.lengths(), parameters.formats(), 0);
   } else {
-    sent = PQsendQueryParams(handle_, std::string(statement).c_str(), parameters.count(), nullptr,
+    sent = PQsendQueryParams(handle_, text.c_str(), parameters.count(), nullptr,
                              parameters.values(), parameters.lengths(), parameters.formats(), 0);
   }
-  if (sent != 1) return fail(broken(PostgresStage::statement, statement));
-  pending_.push_back({std::string(statement), std::move(then), stage, false});
+  if (sent != 1) return fail(broken(SqlStage::statement, statement));
+  pending_.push_back({text, std::move(then), stage, false});
   return {};
 }
 
@@ -171,11 +188,16 @@ Status PgConnection::send(std::string_view statement, const Parameters& paramete
 Status PgConnection::receive(const Pending& pending) {
   PGresult* const first = PQgetResult(handle_);
   if (first == nullptr) return fail(broken(pending.stage, pending.statement));
-  Answer answer(first);
+  auto answer = std::make_unique<PgAnswer>(first);
   const ExecStatusType status = PQresultStatus(first);
   while (PGresult* more = PQgetResult(handle_)) PQclear(more);
-  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+    // A transaction that failed answers a commit with a rollback.
+    if (pending.stage == SqlStage::commit && std::string_view(PQcmdStatus(first)) != "COMMIT")
+      return fail(Remedy::retry, "conflict",
+                  where_ + ": the transaction was rolled back by the server");
     return pending.then ? pending.then(std::move(answer)) : Status();
+  }
   if (pending.is_preparation) prepared_.erase(pending.statement);
   if (status == PGRES_PIPELINE_ABORTED)
     return fail(Remedy::retry, "aborted", where_ + ": a statement before this one failed");
@@ -193,7 +215,7 @@ void PgConnection::receive_sync() {
 }
 
 Status PgConnection::sync() {
-  if (broken_) return fail(broken(PostgresStage::statement, "sync"));
+  if (broken_) return fail(broken(SqlStage::statement, "sync"));
   if (pending_.empty()) return {};
   Status first;
   // Sent and unanswered: whether a commit among them was run is not known.
@@ -214,26 +236,15 @@ Status PgConnection::sync() {
   return first;
 }
 
-Result<Answer> PgConnection::ask(std::string_view statement, const Parameters& parameters) {
-  std::optional<Answer> kept;
-  ONCE_TRY(send(statement, parameters, [&](Result<Answer> answer) -> Status {
-    if (!answer) return fail(std::move(answer).error());
-    kept.emplace(std::move(*answer));
-    return {};
-  }));
-  ONCE_TRY(sync());
-  return std::move(*kept);
-}
-
 Status PgConnection::script(const std::string& statements) {
-  if (PQexitPipelineMode(handle_) != 1) return fail(broken(PostgresStage::statement, "script"));
+  if (PQexitPipelineMode(handle_) != 1) return fail(broken(SqlStage::statement, "script"));
   PGresult* const result = PQexec(handle_, statements.c_str());
   const ExecStatusType status = PQresultStatus(result);
   Status done;
   if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
     const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    done = fail(error(state == nullptr ? "" : state, PostgresStage::statement,
-                      shortened(statements), PQresultErrorMessage(result)));
+    done = fail(error(state == nullptr ? "" : state, SqlStage::statement, shortened(statements),
+                      PQresultErrorMessage(result)));
   }
   PQclear(result);
   if (PQenterPipelineMode(handle_) != 1) broken_ = true;
@@ -244,7 +255,7 @@ bool PgConnection::reset() {
   if (broken_) return false;
   if (!pending_.empty() && !sync() && broken_) return false;
   if (PQtransactionStatus(handle_) == PQTRANS_IDLE) return true;
-  return send("ROLLBACK", {}) && sync();
+  return send("ROLLBACK") && sync();
 }
 
 }  // namespace once

@@ -20,10 +20,10 @@ bool is_connection(std::string_view state) {
          state == "57P03" || state == "57P05" || state == "25P03" || state == "25P04";
 }
 
-Meaning meaning_of(std::string_view state, PostgresStage stage) {
+Meaning meaning_of(std::string_view state, SqlStage stage) {
   if (is_connection(state)) {
     // Without an answer to a commit, only the database knows.
-    if (stage == PostgresStage::commit)
+    if (stage == SqlStage::commit)
       return {Remedy::recheck, "lost", "the answer to the commit was lost; look up what is there"};
     return away;
   }
@@ -53,7 +53,7 @@ std::string_view without_newline(std::string_view text) {
 
 }  // namespace
 
-Error error_from_postgres(std::string_view state, PostgresStage stage, std::string_view where,
+Error error_from_postgres(std::string_view state, SqlStage stage, std::string_view where,
                           std::string_view what, std::string_view native) {
   const Meaning meaning = meaning_of(state, stage);
   return {meaning.remedy, std::string(meaning.tag),

@@ -8,35 +8,35 @@ namespace {
 
 struct Case {
   std::string_view state;
-  PostgresStage stage;
+  SqlStage stage;
   Remedy remedy;
   std::string_view tag;
 };
 
 TEST(PostgresError, every_state_has_its_remedy) {
-  constexpr auto statement = PostgresStage::statement;
+  constexpr auto statement = SqlStage::statement;
   for (const Case& known : {
-           Case{"", PostgresStage::open, Remedy::retry, "away"},
+           Case{"", SqlStage::open, Remedy::retry, "away"},
            {"", statement, Remedy::retry, "away"},
-           {"", PostgresStage::commit, Remedy::recheck, "lost"},
+           {"", SqlStage::commit, Remedy::recheck, "lost"},
            {"08006", statement, Remedy::retry, "away"},
-           {"08006", PostgresStage::commit, Remedy::recheck, "lost"},
-           {"57P01", PostgresStage::commit, Remedy::recheck, "lost"},
-           {"57P03", PostgresStage::open, Remedy::retry, "away"},
+           {"08006", SqlStage::commit, Remedy::recheck, "lost"},
+           {"57P01", SqlStage::commit, Remedy::recheck, "lost"},
+           {"57P03", SqlStage::open, Remedy::retry, "away"},
            {"40001", statement, Remedy::retry, "conflict"},
-           {"40001", PostgresStage::commit, Remedy::retry, "conflict"},
+           {"40001", SqlStage::commit, Remedy::retry, "conflict"},
            {"40P01", statement, Remedy::retry, "conflict"},
            {"55P03", statement, Remedy::retry, "conflict"},
            {"53100", statement, Remedy::retry, "full"},
-           {"53300", PostgresStage::open, Remedy::retry, "exhausted"},
+           {"53300", SqlStage::open, Remedy::retry, "exhausted"},
            {"23505", statement, Remedy::park, "constraint"},
-           {"23514", PostgresStage::commit, Remedy::park, "constraint"},
+           {"23514", SqlStage::commit, Remedy::park, "constraint"},
            {"22003", statement, Remedy::park, "constraint"},
            {"22021", statement, Remedy::park, "constraint"},
            {"25006", statement, Remedy::stop, "denied"},
-           {"28P01", PostgresStage::open, Remedy::stop, "denied"},
+           {"28P01", SqlStage::open, Remedy::stop, "denied"},
            {"42501", statement, Remedy::stop, "denied"},
-           {"3D000", PostgresStage::open, Remedy::stop, "missing"},
+           {"3D000", SqlStage::open, Remedy::stop, "missing"},
            {"42P01", statement, Remedy::stop, "sql"},
            {"42601", statement, Remedy::stop, "sql"},
            {"58030", statement, Remedy::stop, "io"},

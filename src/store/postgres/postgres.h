@@ -1,144 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/claims.h>
-#include <once/outbox.h>
-#include <once/records.h>
-#include <once/store.h>
-
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <vector>
 
 #include "store/postgres/connection.h"
+#include "store/sql/server_store.h"
 
 namespace once {
 
-struct PostgresOptions {
-  std::size_t idle_connections_max = 16;  // kept for the next transaction
-  // Added to the server's clock, by which leases are judged. For tests.
-  std::function<std::int64_t()> clock_skew_ms = {};
-};
-
-// A store in a PostgreSQL database, over libpq in pipeline mode. Thread-safe: every transaction and
-// every read has a connection of its own while it lasts. Everything committed survives a power cut
-// of the server, if its settings say so, which is read back when the store is opened. The store
-// outlives its transactions.
-class PostgresStore final : public Store,
-                            private Outbox,
-                            private Records,
-                            private Repairs,
-                            private ClaimStore {
+// A store in a PostgreSQL database, over libpq in pipeline mode. Everything committed survives a
+// power cut of the server, if its settings say so, which is read back when the store is opened.
+class PostgresStore final : public ServerStore {
  public:
   [[nodiscard]] static Result<std::unique_ptr<PostgresStore>> open(const std::string& url,
-                                                                   PostgresOptions options);
-
-  StoreTraits traits() const override;
-  Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
-  Result<Position> take(std::string_view scope, std::string_view partition) override;
-  Result<Position> position(std::string_view scope, std::string_view partition) override;
-  Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
-                           std::size_t rows_max) override;
-  Outbox* outbox() override { return this; }
-  Records* records() override { return this; }
-  Repairs* repairs() override { return this; }
-  ClaimStore* claims() override { return this; }
+                                                                   ServerStoreOptions options);
 
  private:
-  friend class PostgresTransaction;
-
-  // A connection on loan; given back when it goes, unless it is broken.
-  class Lease {
-   public:
-    Lease(PostgresStore& store, std::unique_ptr<PgConnection> connection)
-        : store_(&store), connection_(std::move(connection)) {}
-    Lease(Lease&&) noexcept = default;
-    Lease& operator=(Lease&&) = delete;
-    ~Lease() {
-      if (connection_ != nullptr) store_->give_back(std::move(connection_));
-    }
-    PgConnection& operator*() const { return *connection_; }
-    PgConnection* operator->() const { return connection_.get(); }
-
-   private:
-    PostgresStore* store_;
-    std::unique_ptr<PgConnection> connection_;
-  };
-
-  PostgresStore(std::string url, PostgresOptions options);
+  PostgresStore(std::string url, ServerStoreOptions options);
+  Result<std::unique_ptr<PgConnection>> connect_here();
   Status check_settings(PgConnection& connection) const;
-  Result<Lease> lend();
-  void give_back(std::unique_ptr<PgConnection> connection);
-  // The number of a name, made in a transaction of its own when it is new.
-  Result<std::int64_t> number_of(std::string_view name);
-  // Runs `work(PgConnection&)` in a transaction of its own; answers what it answers.
-  template <class Work>
-  auto write(Work&& work) -> std::invoke_result_t<Work, PgConnection&> {
-    const Lease lease = ONCE_TRY(lend());
-    ONCE_TRY(lease->send("BEGIN", {}));
-    auto done = work(*lease);
-    if (!done) return done;
-    ONCE_TRY(lease->send("COMMIT", {}, {}, PostgresStage::commit));
-    ONCE_TRY(lease->sync());
-    return done;
-  }
-  Status log_operation(PgConnection& connection, std::int64_t scope, std::string_view action,
-                       std::string_view subject, std::string_view reason);
-  Status move_horizon(std::int64_t scope, std::int64_t horizon_ms);
-  std::int64_t skew_ms() const { return options_.clock_skew_ms ? options_.clock_skew_ms() : 0; }
 
-  // Outbox (outbox.cc)
-  Result<std::vector<std::string>> destinations() override;
-  Result<std::vector<OutboxRow>> pending(std::string_view destination,
-                                         std::size_t count_max) override;
-  Status assign(std::string_view destination, std::uint64_t fence,
-                std::span<const std::int64_t> numbers,
-                std::span<const std::uint32_t> partitions) override;
-  Status sent(std::string_view destination, std::uint64_t fence,
-              std::span<const std::int64_t> numbers) override;
-  Status check_fence(PgConnection& connection, std::string_view destination, std::uint64_t fence);
-
-  // Records (records.cc)
-  Result<std::vector<std::string>> scopes() override;
-  Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
-                                           std::size_t count_max) override;
-  Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
-                                           std::size_t count_max) override;
-  Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
-                                                  std::size_t count_max) override;
-  Result<std::int64_t> horizon_ms(std::string_view scope) override;
-
-  // Repairs (repairs.cc)
-  Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
-  Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
-                std::string_view destination, std::string_view reason) override;
-  Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
-              std::string_view reason) override;
-
-  // Claims (claims.cc)
-  Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
-                                         std::span<const ClaimRequest> requests) override;
-  Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
-                                  std::span<const HeldClaim> claims) override;
-  Result<std::vector<bool>> change(std::string_view scope,
-                                   std::span<const ClaimChange> changes) override;
-  Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
-  Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
-                                          std::string_view from_id, std::size_t count_max) override;
+  Result<std::unique_ptr<SqlConnection>> connect() override;
+  std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
+                                                Lease lease) override;
+  Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
 
   const std::string url_;
-  const std::string where_;  // the URL without its secret
-  const PostgresOptions options_;
-
-  std::mutex mutex_;  // taken with no other lock
-  std::vector<std::unique_ptr<PgConnection>> idle_;
-  std::map<std::string, std::int64_t, std::less<>> names_;
 };
 
 }  // namespace once

@@ -15,7 +15,7 @@ INSERT INTO once_schema VALUES (1);
 
 CREATE TABLE once_name (
   number INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  name TEXT COLLATE "C" NOT NULL UNIQUE
+  name BYTEA NOT NULL UNIQUE
 );
 
 CREATE TABLE once_ledger (
@@ -24,7 +24,7 @@ CREATE TABLE once_ledger (
   born_ms BIGINT NOT NULL,
   recorded_ms BIGINT NOT NULL,
   at_offset BIGINT NOT NULL,
-  partition INTEGER NOT NULL,
+  source_partition INTEGER NOT NULL,
   outcome SMALLINT NOT NULL,
   fingerprint BYTEA,
   result BYTEA,
@@ -33,10 +33,10 @@ CREATE TABLE once_ledger (
 
 CREATE TABLE once_position (
   scope INTEGER NOT NULL,
-  partition INTEGER NOT NULL,
+  source_partition INTEGER NOT NULL,
   at_offset BIGINT NOT NULL,
   fence BIGINT NOT NULL,
-  PRIMARY KEY (scope, partition)
+  PRIMARY KEY (scope, source_partition)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE once_horizon (
@@ -48,32 +48,32 @@ CREATE TABLE once_outbox (
   number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   destination INTEGER NOT NULL,
   id BYTEA NOT NULL,
-  key BYTEA NOT NULL,
+  message_key BYTEA NOT NULL,
   body BYTEA NOT NULL,
   headers BYTEA NOT NULL,
   timestamp_ms BIGINT NOT NULL,
-  partition BIGINT,
-  sequence BIGINT
+  target_partition BIGINT,
+  target_sequence BIGINT
 );
 CREATE INDEX once_outbox_destination ON once_outbox (destination, number);
 
 CREATE TABLE once_route (
   destination INTEGER NOT NULL,
-  partition BIGINT NOT NULL,
+  target_partition BIGINT NOT NULL,
   next_sequence BIGINT NOT NULL,
-  PRIMARY KEY (destination, partition)
+  PRIMARY KEY (destination, target_partition)
 );
 
 CREATE TABLE once_parked (
   number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   scope INTEGER NOT NULL,
-  partition BYTEA NOT NULL,
+  source_partition BYTEA NOT NULL,
   at_offset BIGINT NOT NULL,
   attempts BIGINT NOT NULL,
   parked_ms BIGINT NOT NULL,
   reason BYTEA NOT NULL,
   id BYTEA NOT NULL,
-  key BYTEA NOT NULL,
+  message_key BYTEA NOT NULL,
   body BYTEA NOT NULL,
   headers BYTEA NOT NULL,
   timestamp_ms BIGINT NOT NULL
@@ -84,7 +84,7 @@ CREATE TABLE once_operation (
   number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   scope INTEGER NOT NULL,
   at_ms BIGINT NOT NULL,
-  action TEXT NOT NULL,
+  action BYTEA NOT NULL,
   subject BYTEA NOT NULL,
   reason BYTEA NOT NULL
 );
@@ -116,18 +116,19 @@ CREATE TABLE once_claim (
 CREATE INDEX once_claim_settled ON once_claim (scope, born_ms) WHERE state IN (3, 4);
 
 CREATE VIEW once_ledger_readable AS
-SELECT scopes.name AS scope,
+SELECT encode(scopes.name, 'escape') AS scope,
   CASE WHEN get_byte(id, 0) = 1 THEN encode(substr(id, 2), 'hex')::uuid::text
     WHEN get_byte(id, 0) = 0 THEN encode(substr(id, 2), 'escape')
     ELSE encode(id, 'escape') END AS id,
   CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked' ELSE '?' END
     AS outcome,
-  encode(result, 'escape') AS result, partitions.name AS partition, at_offset AS "offset",
+  encode(result, 'escape') AS result, encode(partitions.name, 'escape') AS partition,
+  at_offset AS "offset",
   to_timestamp(born_ms / 1000.0) AS born, to_timestamp(recorded_ms / 1000.0) AS recorded,
   encode(fingerprint, 'hex') AS fingerprint
 FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
-JOIN once_name AS partitions ON partitions.number = partition;
+JOIN once_name AS partitions ON partitions.number = source_partition;
 )",
 };
 
@@ -140,15 +141,15 @@ constexpr std::string_view newest_step =
 
 Result<std::size_t> version_of(PgConnection& connection) {
   // Not to_regclass: inside a transaction it may remember that the table was not there.
-  const Answer table =
+  const auto table =
       ONCE_TRY(connection.ask("SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = "
                               "'once_schema' AND pg_table_is_visible(oid))",
                               {}));
-  if (table.text(0, 0) != "t") return std::size_t{0};
-  const Answer versions = ONCE_TRY(connection.ask("SELECT version FROM once_schema", {}));
-  if (versions.rows() != 1)
+  if (table->bytes(0, 0) != "t") return std::size_t{0};
+  const auto versions = ONCE_TRY(connection.ask("SELECT version FROM once_schema"));
+  if (versions->rows() != 1)
     return fail(Remedy::stop, "corrupt", "the table once_schema must have exactly one row");
-  return static_cast<std::size_t>(versions.number(0, 0));
+  return static_cast<std::size_t>(versions->number(0, 0));
 }
 
 }  // namespace

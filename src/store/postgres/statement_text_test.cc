@@ -29,17 +29,5 @@ TEST(StatementText, question_marks_are_numbered) {
   EXPECT_EQ(number_parameters("?, ?, '?'").parameters, 2u);
 }
 
-TEST(StatementText, a_handler_may_not_end_the_transaction_or_write_the_books) {
-  for (const char* text :
-       {"COMMIT", "  commit", "-- x\nROLLBACK", "/* a */ Savepoint a", "END", "COPY t FROM STDIN",
-        "DELETE FROM once_ledger", "UPDATE \"once_position\" SET fence = 0", "", " -- nothing",
-        "WITH a AS (DELETE FROM ONCE_OUTBOX RETURNING 1) SELECT * FROM a"})
-    EXPECT_EQ(check_handler_statement(text).error().tag, "sql") << text;
-  for (const char* text :
-       {"SELECT * FROM once_ledger_readable", "UPDATE account SET note = 'once_ledger'",
-        "INSERT INTO commit_log VALUES ('COMMIT')", "UPDATE once_counter SET last = 1"})
-    EXPECT_TRUE(check_handler_statement(text)) << text;
-}
-
 }  // namespace
 }  // namespace once

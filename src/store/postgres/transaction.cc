@@ -1,242 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
+// One statement records all ids of a batch and answers a verdict for each.
 #include "store/postgres/transaction.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
-
-#include "model/compact_id.h"
+#include "base/assert.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
-#include "store/postgres/statement_text.h"
-#include "store/postgres/text.h"
+#include "store/postgres/connection.h"
 
 namespace once {
+namespace {
 
-Status PostgresTransaction::check_open() const {
-  if (doom_) return fail(*doom_);
-  if (committed_)
-    return fail(Remedy::stop, "config", "the transaction was committed; begin another");
-  return {};
+// Those who admit share this lock until they commit; who moves the horizon has it alone. Otherwise
+// an id could be forgotten between our look at the horizon and our insert, and count as new.
+constexpr std::string_view share_horizon = "SELECT pg_advisory_xact_lock_shared(57223, $1)";
+
+// An id that is there already is looked up, and only then.
+constexpr std::string_view record =
+    "WITH e AS (SELECT * FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], "
+    "$6::bigint[]) WITH ORDINALITY AS e (id, fingerprint, born_ms, partition, at_offset, number)), "
+    "h AS (SELECT coalesce((SELECT horizon_ms FROM once_horizon WHERE scope = $1), 0) AS ms), "
+    "made AS (INSERT INTO once_ledger (scope, id, fingerprint, born_ms, recorded_ms, outcome, "
+    "source_partition, at_offset) SELECT $1, e.id, e.fingerprint, e.born_ms, "
+    "(extract(epoch FROM clock_timestamp()) * 1000)::bigint, 0, e.partition, e.at_offset "
+    "FROM e, h WHERE e.born_ms >= h.ms ORDER BY e.number ON CONFLICT DO NOTHING RETURNING id) "
+    "SELECT e.number, made.id IS NOT NULL, e.born_ms < h.ms, l.outcome, l.fingerprint, l.result "
+    "FROM e CROSS JOIN h LEFT JOIN made ON made.id = e.id LEFT JOIN LATERAL "
+    "(SELECT outcome, fingerprint, result FROM once_ledger "
+    "WHERE made.id IS NULL AND scope = $1 AND id = e.id OFFSET 0) AS l ON true";
+
+Parameters parameters_of(Admission& admission, std::int64_t scope) {
+  std::vector<std::string_view> ids, prints;
+  std::vector<FingerprintBytes> bytes(admission.known().size());
+  std::vector<std::int64_t> births, partitions, offsets;
+  for (std::size_t k = 0; k < bytes.size(); ++k) {
+    const Admission::Known& known = admission.known()[k];
+    const Entry& entry = admission.entry(known);
+    ids.push_back(known.compact);
+    bytes[k] = bytes_of(entry.fingerprint);
+    prints.push_back(entry.fingerprint.version == 0
+                         ? std::string_view()
+                         : std::string_view(bytes[k].data(), bytes[k].size()));
+    births.push_back(ledger_time(entry.born_ms));
+    partitions.push_back(known.partition);
+    offsets.push_back(entry.offset);
+  }
+  Parameters made{scope};
+  made.add_array(ids);
+  made.add_array(prints);
+  made.add_array(births);
+  made.add_array(partitions);
+  made.add_array(offsets);
+  return made;
 }
 
-// --- positions
+}  // namespace
 
-Status PostgresTransaction::advance(std::string_view partition, const Position& from,
-                                    std::int64_t to) {
-  ONCE_TRY(check_open());
-  ONCE_TRY(check_advance(partition, from, to));
-  return keep(advance_now(partition, from, to));
-}
-
-Status PostgresTransaction::advance_now(std::string_view partition, const Position& from,
-                                        std::int64_t to) {
-  const std::int64_t number = ONCE_TRY(store_.number_of(partition));
-  // A partition that nobody has taken has no row yet.
-  const std::string_view statement =
-      from == Position{}
-          ? "INSERT INTO once_position VALUES ($1, $2, $3, 0) ON CONFLICT (scope, partition) "
-            "DO UPDATE SET at_offset = excluded.at_offset "
-            "WHERE once_position.at_offset = $4 AND once_position.fence = $5"
-          : "UPDATE once_position SET at_offset = $3 "
-            "WHERE scope = $1 AND partition = $2 AND at_offset = $4 AND fence = $5";
-  unchecked_ = true;
-  const auto check = [this, name = std::string(partition), from](Result<Answer> answer) -> Status {
-    if (!answer) return fail(std::move(answer).error());
-    if (answer->touched() == 1) return {};
-    const Position actual = ONCE_TRY(store_.position(scope_, name));
-    return fail(fenced_error(scope_, name, from, actual));
-  };
-  return connection().send(statement, {scope_number_, number, to, from.offset, from.fence}, check);
-}
-
-// --- outcomes
-
-Status PostgresTransaction::settle(const Delivery& delivery, const Outcome& outcome) {
-  ONCE_TRY(check_open());
-  ONCE_TRY(check_settle(outcome));
-  return keep(settle_now(delivery, outcome));
-}
-
-Status PostgresTransaction::settle_now(const Delivery& delivery, const Outcome& outcome) {
-  const auto fresh = fresh_.find(std::string(delivery.id));
-  if (fresh != fresh_.end() && fresh->second.offset == delivery.offset &&
-      fresh->second.partition == ONCE_TRY(store_.number_of(delivery.partition))) {
-    const CompactId id(delivery.id);
-    if (outcome.kind == Outcome::Kind::no_effect) {
-      settled_.freed.emplace_back(id.bytes());
-      fresh_.erase(fresh);
-    } else if (outcome.kind != Outcome::Kind::applied || !outcome.detail.empty()) {
-      settled_.ids.emplace_back(id.bytes());
-      settled_.outcomes.push_back(static_cast<std::int64_t>(outcome.kind));
-      settled_.results.push_back(outcome.detail);
+Status PostgresTransaction::record_ids(Admission& admission) {
+  auto& native = static_cast<PgConnection&>(connection());
+  std::vector<Admission::Known*> unseen;
+  const auto take = [&](Result<std::unique_ptr<SqlAnswer>> answered) -> Status {
+    if (!answered) return fail(std::move(answered).error());
+    const SqlAnswer& answer = **answered;
+    ONCE_ASSERT(static_cast<std::size_t>(answer.rows()) == admission.known().size());
+    for (int row = 0; row < answer.rows(); ++row) {
+      auto& known = admission.known()[static_cast<std::size_t>(answer.number(row, 0) - 1)];
+      if (answer.bytes(row, 1) == "t") continue;
+      if (!answer.is_null(row, 3))
+        Admission::take(known, answer, row, 3);
+      else if (answer.bytes(row, 2) == "t")
+        known.kind = Verdict::Kind::too_old;
+      else
+        unseen.push_back(&known);
     }
-  }
-  if (outcome.kind == Outcome::Kind::parked) return park(delivery, outcome.detail);
-  return {};
-}
-
-Status PostgresTransaction::park(const Delivery& delivery, const std::string& reason) {
-  const std::string headers = encode_headers(delivery.headers);
-  ONCE_TRY(connection().send(
-      "INSERT INTO once_parked (scope, partition, at_offset, attempts, parked_ms, reason, id, key, "
-      "body, headers, timestamp_ms) "
-      "VALUES ($1, $2, $3, $4, " ONCE_PG_NOW_MS ", $5, $6, $7, $8, $9, $10)",
-      {scope_number_, Blob{delivery.partition}, delivery.offset, delivery.attempt, Blob{reason},
-       Blob{delivery.id}, Blob{delivery.key}, Blob{delivery.body}, Blob{headers},
-       delivery.timestamp_ms}));
-  return store_.log_operation(connection(), scope_number_, "park", delivery.id, reason);
-}
-
-// One statement for all outcomes, one for all ids that are free again.
-Status PostgresTransaction::write_settled() {
-  if (!settled_.ids.empty()) {
-    Parameters parameters{scope_number_};
-    parameters.add_array(views_of(settled_.ids));
-    parameters.add_array(settled_.outcomes);
-    parameters.add_array(views_of(settled_.results));
-    ONCE_TRY(connection().send(
-        "UPDATE once_ledger AS l SET outcome = u.outcome, result = u.result "
-        "FROM unnest($2::bytea[], $3::bigint[], $4::bytea[]) AS u (id, outcome, result) "
-        "WHERE l.scope = $1 AND l.id = u.id",
-        parameters));
-  }
-  if (!settled_.freed.empty()) {
-    Parameters parameters{scope_number_};
-    parameters.add_array(views_of(settled_.freed));
-    ONCE_TRY(connection().send(
-        "DELETE FROM once_ledger WHERE scope = $1 AND id = ANY ($2::bytea[])", parameters));
-  }
-  settled_ = {};
-  return {};
-}
-
-// --- outbox
-
-Status PostgresTransaction::enqueue(std::string_view destination, const Message& message) {
-  ONCE_TRY(check_open());
-  ONCE_TRY(check_destination(destination));
-  const auto number = keep(store_.number_of(destination));
-  if (!number) return fail(number.error());
-  const std::string headers = encode_headers(message.headers);
-  return keep(connection().send(
-      "INSERT INTO once_outbox (destination, id, key, body, headers, timestamp_ms) "
-      "VALUES ($1, $2, $3, $4, $5, $6)",
-      {*number, Blob{message.id}, Blob{message.key}, Blob{message.body}, Blob{headers},
-       message.timestamp_ms}));
-}
-
-// --- commit
-
-Status PostgresTransaction::commit() {
-  ONCE_TRY(check_open());
-  return keep(commit_now());
-}
-
-Status PostgresTransaction::commit_now() {
-  ONCE_TRY(write_settled());
-  // The server would commit before we could look: what has an expectation is looked at first. A
-  // statement that fails needs no look: the server then runs nothing behind it.
-  if (unchecked_) ONCE_TRY(connection().sync());
-  const auto check = [this](Result<Answer> answer) -> Status {
-    if (!answer) return fail(std::move(answer).error());
-    if (answer->command() == "COMMIT") return {};
-    return fail(Remedy::retry, "conflict",
-                store_.where_ + ": the transaction was rolled back by the server");
-  };
-  ONCE_TRY(connection().send("COMMIT", {}, check, PostgresStage::commit));
-  ONCE_TRY(connection().sync());
-  committed_ = true;
-  return {};
-}
-
-// --- SQL
-
-Result<std::string> PostgresTransaction::translated(std::string_view statement,
-                                                    std::span<const Value> values) {
-  ONCE_TRY(check_handler_statement(statement));
-  StatementText made = number_parameters(statement);
-  if (made.parameters != values.size())
-    return fail(Remedy::stop, "sql",
-                fmt::format("{}: \"{}\" has {} parameters, {} values were given", store_.where_,
-                            statement, made.parameters, values.size()));
-  return std::move(made.text);
-}
-
-Status PostgresTransaction::execute(std::string_view statement, std::span<const Value> values,
-                                    const Expect& expect) {
-  ONCE_TRY(check_open());
-  return keep(execute_now(statement, values, expect));
-}
-
-Status PostgresTransaction::execute_now(std::string_view statement, std::span<const Value> values,
-                                        const Expect& expect) {
-  const std::string text = ONCE_TRY(translated(statement, values));
-  const auto message = expect.message ? expect.message : message_;
-  if (expect.rows >= 0) unchecked_ = true;
-  auto wanted = std::make_shared<Expect>(expect);
-  wanted->message = message;
-  const auto check = [this, wanted,
-                      original = std::string(statement)](Result<Answer> answer) -> Status {
-    if (!answer) return fail(blame(std::move(answer).error(), wanted->message));
-    const std::int64_t rows = answer->touched();
-    if (wanted->rows < 0 || rows == wanted->rows) return {};
-    return fail(unmet(original, rows, *wanted));
-  };
-  auto sent = connection().send(text, Parameters(values), check);
-  if (!sent) return fail(blame(std::move(sent).error(), message));
-  return {};
-}
-
-Error PostgresTransaction::unmet(std::string_view statement, std::int64_t rows,
-                                 const Expect& expect) const {
-  Error error{Remedy::park, "expect",
-              fmt::format("{}: \"{}\" touched {} rows, not {}", store_.where_, statement, rows,
-                          expect.rows),
-              std::nullopt};
-  if (expect.message) error.culprit = Culprit{*expect.message, expect.otherwise};
-  return error;
-}
-
-// A write that the database refuses belongs to the message on whose behalf it was made.
-Error PostgresTransaction::blame(Error error, std::optional<std::size_t> message) const {
-  if (error.remedy == Remedy::park && message && !error.culprit)
-    error.culprit = Culprit{*message, parked(error.text)};
-  return error;
-}
-
-Result<Answer> PostgresTransaction::ask(std::string_view statement, std::span<const Value> values) {
-  const std::string text = ONCE_TRY(translated(statement, values));
-  std::optional<Answer> kept;
-  const auto message = message_;
-  const auto take = [&](Result<Answer> answer) -> Status {
-    if (!answer) return fail(blame(std::move(answer).error(), message));
-    kept.emplace(std::move(*answer));
     return {};
   };
-  auto sent = connection().send(text, Parameters(values), take);
-  if (!sent) return fail(blame(std::move(sent).error(), message));
-  ONCE_TRY(connection().sync());
-  return std::move(*kept);
+  ONCE_TRY(native.send_native(share_horizon, Parameters{scope_number()}, {}));
+  ONCE_TRY(native.send_native(record, parameters_of(admission, scope_number()), take));
+  ONCE_TRY(native.sync());
+  return unseen.empty() ? Status() : look_up(unseen);
 }
 
-Result<std::int64_t> PostgresTransaction::run(std::string_view statement,
-                                              std::span<const Value> values) {
-  ONCE_TRY(check_open());
-  const auto answer = keep(ask(statement, values));
-  if (!answer) return fail(answer.error());
-  return answer->touched();
-}
-
-Result<Rows> PostgresTransaction::query(std::string_view statement, std::span<const Value> values) {
-  ONCE_TRY(check_open());
-  const auto answer = keep(ask(statement, values));
-  if (!answer) return fail(answer.error());
-  Rows found;
-  found.reserve(static_cast<std::size_t>(answer->rows()));
-  for (int i = 0; i < answer->rows(); ++i) found.push_back(answer->row(i));
-  return found;
+// Recorded by a rival that committed while we waited for it: too late for our first look.
+Status PostgresTransaction::look_up(std::span<Admission::Known* const> unseen) {
+  for (Admission::Known* known : unseen) {
+    const auto answer = ONCE_TRY(connection().ask(
+        "SELECT outcome, fingerprint, result FROM once_ledger WHERE scope = ? AND id = ?",
+        {scope_number(), Blob{known->compact}}));
+    if (answer->rows() == 0)
+      return fail(Remedy::retry, "conflict",
+                  where() + ": an id was freed while it was admitted; try again");
+    Admission::take(*known, *answer, 0, 0);
+  }
+  return {};
 }
 
 }  // namespace once

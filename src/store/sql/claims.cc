@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/claim.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include "model/compact_id.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
-#include "store/postgres/postgres.h"
-#include "store/postgres/text.h"
+#include "store/sql/server_store.h"
 
 // Claims are read and locked, changed by the rules all stores share, and written back with the
 // commit: two round trips. Rows are locked in the order of ids, so that two programs that want the
@@ -20,21 +21,21 @@ namespace {
 constexpr std::string_view select_for_update =
     "SELECT id, state, generation, fence, attempts, after_loss, fingerprint, born_ms, changed_ms, "
     "lease_until_ms, owner, result, reason, steps FROM once_claim "
-    "WHERE scope = $1 AND id = ANY ($2::bytea[]) ORDER BY id FOR UPDATE";
+    "WHERE scope = ? AND id = ? FOR UPDATE";
 constexpr std::string_view select_from =
     "SELECT id, state, generation, fence, attempts, after_loss, fingerprint, born_ms, changed_ms, "
     "lease_until_ms, owner, result, reason, steps FROM once_claim "
-    "WHERE scope = (SELECT number FROM once_name WHERE name = $1) AND id >= $2 "
-    "ORDER BY id LIMIT $3";
+    "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? ORDER BY id LIMIT ?";
 constexpr std::string_view insert =
-    "INSERT INTO once_claim VALUES "
-    "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    "INSERT INTO once_claim (state, generation, fence, attempts, after_loss, fingerprint, born_ms, "
+    "changed_ms, lease_until_ms, owner, result, reason, steps, scope, id) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr std::string_view update =
-    "UPDATE once_claim SET state = $3, generation = $4, fence = $5, attempts = $6, "
-    "after_loss = $7, fingerprint = $8, born_ms = $9, changed_ms = $10, lease_until_ms = $11, "
-    "owner = $12, result = $13, reason = $14, steps = $15 WHERE scope = $1 AND id = $2";
+    "UPDATE once_claim SET state = ?, generation = ?, fence = ?, attempts = ?, after_loss = ?, "
+    "fingerprint = ?, born_ms = ?, changed_ms = ?, lease_until_ms = ?, owner = ?, result = ?, "
+    "reason = ?, steps = ? WHERE scope = ? AND id = ?";
 
-Result<ClaimRecord> record_in(const Answer& answer, int row) {
+Result<ClaimRecord> record_in(const SqlAnswer& answer, int row) {
   ClaimRecord record;
   record.id = expand_id(answer.bytes(row, 0));
   record.state = static_cast<ClaimState>(answer.number(row, 1));
@@ -53,7 +54,7 @@ Result<ClaimRecord> record_in(const Answer& answer, int row) {
   return record;
 }
 
-Status save(PgConnection& connection, std::int64_t scope, const ClaimRecord& record, bool is_new) {
+Status save(SqlConnection& connection, std::int64_t scope, const ClaimRecord& record, bool is_new) {
   const CompactId id(record.id);
   const FingerprintBytes bytes = bytes_of(record.fingerprint);
   const Value fingerprint =
@@ -61,11 +62,11 @@ Status save(PgConnection& connection, std::int64_t scope, const ClaimRecord& rec
   const std::string steps = encode_steps(record.steps);
   return connection.send(
       is_new ? insert : update,
-      {scope, Blob{id.bytes()}, static_cast<int>(record.state), record.generation, record.fence,
-       record.attempts, static_cast<int>(record.after_loss), fingerprint, record.born_ms,
-       record.changed_ms, record.lease_until_ms, Blob{record.owner},
+      {static_cast<int>(record.state), record.generation, record.fence, record.attempts,
+       static_cast<int>(record.after_loss), fingerprint, record.born_ms, record.changed_ms,
+       record.lease_until_ms, Blob{record.owner},
        record.result ? Value(Blob{*record.result}) : Value(nullptr), Blob{record.reason},
-       Blob{steps}});
+       Blob{steps}, scope, Blob{id.bytes()}});
 }
 
 // The claims of some ids, locked, and the time of the server.
@@ -76,38 +77,36 @@ struct Loaded {
 };
 
 template <class Item>
-Result<Loaded> load(PgConnection& connection, std::int64_t scope, std::span<const Item> items) {
+Result<Loaded> load(SqlConnection& connection, const SqlWords& words, std::int64_t scope,
+                    std::span<const Item> items) {
   std::vector<std::string> ids;
   for (const Item& item : items) ids.emplace_back(CompactId(item.id).bytes());
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  Parameters parameters{scope};
-  parameters.add_array(views_of(ids));
   Loaded loaded;
-  const auto take = [&](Result<Answer> answer) -> Status {
+  const auto take = [&](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
     if (!answer) return fail(std::move(answer).error());
-    for (int row = 0; row < answer->rows(); ++row) {
-      ClaimRecord record = ONCE_TRY(record_in(*answer, row));
-      loaded.records.emplace(record.id, std::move(record));
-    }
+    if ((*answer)->rows() == 0) return {};
+    ClaimRecord record = ONCE_TRY(record_in(**answer, 0));
+    loaded.records.emplace(record.id, std::move(record));
     return {};
   };
-  ONCE_TRY(connection.send(select_for_update, parameters, take));
-  const Answer times = ONCE_TRY(
-      connection.ask("SELECT " ONCE_PG_NOW_MS
-                     ", coalesce((SELECT horizon_ms FROM once_horizon WHERE scope = $1), 0)",
-                     {scope}));
-  loaded.now_ms = times.number(0, 0);
-  loaded.horizon_ms = times.number(0, 1);
+  for (const std::string& id : ids)
+    ONCE_TRY(connection.send(select_for_update, {scope, Blob{id}}, take));
+  const auto times = ONCE_TRY(connection.ask(
+      fmt::format("SELECT {}, (SELECT horizon_ms FROM once_horizon WHERE scope = ?)", words.now_ms),
+      {scope}));
+  loaded.now_ms = times->number(0, 0);
+  loaded.horizon_ms = times->is_null(0, 1) ? 0 : times->number(0, 1);
   return loaded;
 }
 
 // Lets `decide` have each claim that is there; what it says true for is written back.
 template <class Item, class Decide>
-Result<std::vector<bool>> update_each(PgConnection& connection, std::int64_t scope,
-                                      std::span<const Item> items, std::int64_t skew_ms,
-                                      const Decide& decide) {
-  Loaded loaded = ONCE_TRY(load(connection, scope, items));
+Result<std::vector<bool>> update_each(SqlConnection& connection, const SqlWords& words,
+                                      std::int64_t scope, std::span<const Item> items,
+                                      std::int64_t skew_ms, const Decide& decide) {
+  Loaded loaded = ONCE_TRY(load(connection, words, scope, items));
   std::vector<bool> ours;
   for (const Item& item : items) {
     const auto found = loaded.records.find(std::string(item.id));
@@ -123,17 +122,16 @@ bool is_race(const Error& error) { return error.tag == "constraint"; }
 
 }  // namespace
 
-Result<std::vector<ClaimAnswer>> PostgresStore::claim(std::string_view scope,
-                                                      const ClaimTerms& terms,
-                                                      std::span<const ClaimRequest> requests) {
+Result<std::vector<ClaimAnswer>> ServerStore::claim(std::string_view scope, const ClaimTerms& terms,
+                                                    std::span<const ClaimRequest> requests) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_terms(terms));
   ONCE_TRY(check_requests(requests));
   const std::int64_t number = ONCE_TRY(number_of(scope));
   constexpr int tries_max = 10;
   for (int attempt = 1;; ++attempt) {
-    auto answers = write([&](PgConnection& connection) -> Result<std::vector<ClaimAnswer>> {
-      Loaded loaded = ONCE_TRY(load(connection, number, requests));
+    auto answers = write([&](SqlConnection& connection) -> Result<std::vector<ClaimAnswer>> {
+      Loaded loaded = ONCE_TRY(load(connection, words_, number, requests));
       std::vector<ClaimAnswer> made;
       for (const ClaimRequest& request : requests) {
         std::optional<ClaimRecord> row;
@@ -155,34 +153,34 @@ Result<std::vector<ClaimAnswer>> PostgresStore::claim(std::string_view scope,
   }
 }
 
-Result<std::vector<bool>> PostgresStore::renew(std::string_view scope, std::int64_t lease_ms,
-                                               std::span<const HeldClaim> claims) {
+Result<std::vector<bool>> ServerStore::renew(std::string_view scope, std::int64_t lease_ms,
+                                             std::span<const HeldClaim> claims) {
   const std::int64_t number = ONCE_TRY(number_of(scope));
-  return write([&](PgConnection& connection) {
-    return update_each(connection, number, claims, skew_ms(),
+  return write([&](SqlConnection& connection) {
+    return update_each(connection, words_, number, claims, skew_ms(),
                        [&](ClaimRecord& row, const HeldClaim& held, std::int64_t now_ms) {
                          return renew_claim(row, held.fence, lease_ms, now_ms);
                        });
   });
 }
 
-Result<std::vector<bool>> PostgresStore::change(std::string_view scope,
-                                                std::span<const ClaimChange> changes) {
+Result<std::vector<bool>> ServerStore::change(std::string_view scope,
+                                              std::span<const ClaimChange> changes) {
   ONCE_TRY(check_changes(changes));
   const std::int64_t number = ONCE_TRY(number_of(scope));
-  return write([&](PgConnection& connection) {
-    return update_each(connection, number, changes, skew_ms(),
+  return write([&](SqlConnection& connection) {
+    return update_each(connection, words_, number, changes, skew_ms(),
                        [&](ClaimRecord& row, const ClaimChange& change, std::int64_t now_ms) {
                          return change_claim(row, change, now_ms);
                        });
   });
 }
 
-Result<ClaimRecord> PostgresStore::force(std::string_view scope, const ClaimForce& force) {
+Result<ClaimRecord> ServerStore::force(std::string_view scope, const ClaimForce& force) {
   ONCE_TRY(check_force(force));
   const std::int64_t number = ONCE_TRY(number_of(scope));
-  return write([&](PgConnection& connection) -> Result<ClaimRecord> {
-    Loaded loaded = ONCE_TRY(load(connection, number, std::span(&force, 1)));
+  return write([&](SqlConnection& connection) -> Result<ClaimRecord> {
+    Loaded loaded = ONCE_TRY(load(connection, words_, number, std::span(&force, 1)));
     if (loaded.records.empty()) return fail(missing_claim(scope, force.id));
     ClaimRecord& row = loaded.records.begin()->second;
     force_claim(row, force, loaded.now_ms + skew_ms());
@@ -192,24 +190,23 @@ Result<ClaimRecord> PostgresStore::force(std::string_view scope, const ClaimForc
   });
 }
 
-Result<std::vector<ClaimRecord>> PostgresStore::claims(std::string_view scope,
-                                                       std::optional<ClaimState> state,
-                                                       std::string_view from_id,
-                                                       std::size_t count_max) {
+Result<std::vector<ClaimRecord>> ServerStore::claims(std::string_view scope,
+                                                     std::optional<ClaimState> state,
+                                                     std::string_view from_id,
+                                                     std::size_t count_max) {
   constexpr std::size_t page_rows = 500;
   const Lease lease = ONCE_TRY(lend());
-  const Answer clock = ONCE_TRY(lease->ask("SELECT " ONCE_PG_NOW_MS, {}));
-  const std::int64_t now_ms = clock.number(0, 0) + skew_ms();
+  const std::int64_t now = ONCE_TRY(now_ms(*lease));
   std::vector<ClaimRecord> records;
   std::string from(CompactId(from_id).bytes());
   while (records.size() < count_max) {
-    const Answer page = ONCE_TRY(lease->ask(select_from, {scope, Blob{from}, page_rows}));
-    for (int row = 0; row < page.rows() && records.size() < count_max; ++row) {
-      ClaimRecord record = as_of(ONCE_TRY(record_in(page, row)), now_ms);
+    const auto page = ONCE_TRY(lease->ask(select_from, {Blob{scope}, Blob{from}, page_rows}));
+    for (int row = 0; row < page->rows() && records.size() < count_max; ++row) {
+      ClaimRecord record = as_of(ONCE_TRY(record_in(*page, row)), now);
       if (!state || record.state == *state) records.push_back(std::move(record));
     }
-    if (page.rows() < static_cast<int>(page_rows)) break;
-    from = page.bytes(page.rows() - 1, 0) + '\0';
+    if (page->rows() < static_cast<int>(page_rows)) break;
+    from = page->bytes(page->rows() - 1, 0) + '\0';
   }
   return records;
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/sql_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace once {
+namespace {
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+// One statement, looked at from a place on.
+class Splitter {
+ public:
+  Splitter(std::string_view text, const SqlSyntax& syntax) : text_(text), syntax_(syntax) {}
+
+  // Where the quoted text or comment that begins at `at` ends; `at` itself if none does.
+  std::size_t end_of_quoted(std::size_t at) const {
+    const char c = text_[at];
+    if (c == '\'' || c == '"' || (c == '`' && syntax_.backticks)) return end_of_quotes(at);
+    if (text_.substr(at, 2) == "--" || (c == '#' && syntax_.hash_comments)) return after("\n", at);
+    if (text_.substr(at, 2) == "/*") return after("*/", at + 2);
+    if (c == '$' && syntax_.dollar_quotes) return end_of_dollars(at);
+    return at;
+  }
+
+  std::size_t end_of_word(std::size_t at) const {
+    while (at < text_.size() && is_word(text_[at])) ++at;
+    return at;
+  }
+
+ private:
+  std::size_t after(std::string_view end, std::size_t from) const {
+    const std::size_t found = text_.find(end, from);
+    return found == std::string_view::npos ? text_.size() : found + end.size();
+  }
+
+  // A doubled quote ends one piece and begins the next.
+  std::size_t end_of_quotes(std::size_t at) const {
+    const bool marked = at > 0 && (text_[at - 1] == 'E' || text_[at - 1] == 'e');
+    const bool escapes = text_[at] != '`' && (syntax_.backslashes || (text_[at] == '\'' && marked));
+    for (std::size_t i = at + 1; i < text_.size(); ++i) {
+      if (escapes && text_[i] == '\\')
+        ++i;
+      else if (text_[i] == text_[at])
+        return i + 1;
+    }
+    return text_.size();
+  }
+
+  std::size_t end_of_dollars(std::size_t at) const {
+    if (at > 0 && is_word(text_[at - 1])) return at;
+    const std::size_t end = end_of_word(at + 1);
+    const bool is_tag = end < text_.size() && text_[end] == '$' &&
+                        std::isdigit(static_cast<unsigned char>(text_[at + 1])) == 0;
+    return is_tag ? after(text_.substr(at, end + 1 - at), end + 1) : at;
+  }
+
+  const std::string_view text_;
+  const SqlSyntax& syntax_;
+};
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  std::transform(made.begin(), made.end(), made.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return made;
+}
+
+// What ends a transaction, or leaves the protocol of queued statements.
+constexpr std::array<std::string_view, 13> refused_words{
+    "begin", "commit",  "rollback", "savepoint", "abort", "end",      "prepare",
+    "start", "release", "discard",  "copy",      "xa",    "delimiter"};
+
+// The counters of segment ids are drawn through a handler's transaction.
+bool is_book(std::string_view word) { return word.starts_with("once_") && word != "once_counter"; }
+
+}  // namespace
+
+void split_sql(std::string_view statement, const SqlSyntax& syntax,
+               const std::function<void(SqlPiece, std::string_view)>& take) {
+  const Splitter splitter(statement, syntax);
+  for (std::size_t at = 0; at < statement.size();) {
+    SqlPiece piece = SqlPiece::quoted;
+    std::size_t end = splitter.end_of_quoted(at);
+    if (end == at && is_word(statement[at])) {
+      piece = SqlPiece::word;
+      end = splitter.end_of_word(at);
+    } else if (end == at && statement.substr(at, 2) == "??") {
+      piece = SqlPiece::question;
+      end = at + 2;
+    } else if (end == at) {
+      piece = statement[at] == '?' ? SqlPiece::parameter : SqlPiece::other;
+      end = at + 1;
+    }
+    take(piece, statement.substr(at, end - at));
+    at = end;
+  }
+}
+
+Status check_handler_statement(std::string_view statement, const SqlSyntax& syntax) {
+  std::string first;
+  bool names_books = false;
+  split_sql(statement, syntax, [&](SqlPiece piece, std::string_view text) {
+    if (piece == SqlPiece::quoted) {
+      const bool is_name = text.front() == '"' || text.front() == '`';
+      names_books = names_books || (is_name && is_book(lower(text.substr(1, text.size() - 2))));
+    } else if (piece == SqlPiece::word) {
+      const std::string word = lower(text);
+      if (first.empty()) first = word;
+      names_books = names_books || is_book(word);
+    }
+  });
+  if (first.empty())
+    return fail(Remedy::stop, "sql", fmt::format("\"{}\" is no statement", statement));
+  const bool ends =
+      std::find(refused_words.begin(), refused_words.end(), first) != refused_words.end();
+  if (!ends && (!names_books || first == "select")) return {};
+  return fail(Remedy::stop, "sql",
+              fmt::format("\"{}\": a handler may neither end the transaction nor change the books "
+                          "of Once",
+                          statement));
+}
+
+}  // namespace once

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/sql.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace once {
+
+// Where an error came from: the same code means another thing for a commit.
+enum class SqlStage : std::uint8_t { open, statement, commit };
+
+// What one statement answered.
+class SqlAnswer {
+ public:
+  virtual ~SqlAnswer() = default;
+  virtual int rows() const = 0;
+  // How many rows it wrote, or read.
+  virtual std::int64_t touched() const = 0;
+  virtual bool is_null(int row, int column) const = 0;
+  // A column of bytes as it is; any other as the server prints it.
+  virtual std::string bytes(int row, int column) const = 0;
+  // As handlers get it.
+  virtual Row row(int row) const = 0;
+
+  std::int64_t number(int row, int column) const;
+};
+
+// One connection to a server. Statements are queued and sent together, and only `sync` waits. Used
+// by one thread at a time; the owner sees to that.
+class SqlConnection {
+ public:
+  SqlConnection() = default;
+  SqlConnection(const SqlConnection&) = delete;
+  SqlConnection& operator=(const SqlConnection&) = delete;
+  virtual ~SqlConnection() = default;
+
+  // Called with the answer or the error, when it comes; what it fails with is what `sync` fails
+  // with. Not called for statements behind one that failed: they were not run.
+  using Then = std::function<Status(Result<std::unique_ptr<SqlAnswer>>)>;
+
+  // Queues a statement with `?` for its values.
+  [[nodiscard]] virtual Status send(std::string_view statement, std::span<const Value> values,
+                                    Then then, SqlStage stage) = 0;
+  // Waits for all answers. The first error is answered; the statements behind it were not run.
+  [[nodiscard]] virtual Status sync() = 0;
+  // Ends what is open, so that the connection can be used again; false: it is of no use.
+  [[nodiscard]] virtual bool reset() = 0;
+
+  [[nodiscard]] Status send(std::string_view statement, std::initializer_list<Value> values = {},
+                            Then then = {}, SqlStage stage = SqlStage::statement) {
+    return send(statement, std::span(values.begin(), values.size()), std::move(then), stage);
+  }
+  // Sends and waits; answers what this statement answered.
+  [[nodiscard]] Result<std::unique_ptr<SqlAnswer>> ask(std::string_view statement,
+                                                       std::span<const Value> values);
+  [[nodiscard]] Result<std::unique_ptr<SqlAnswer>> ask(std::string_view statement,
+                                                       std::initializer_list<Value> values = {}) {
+    return ask(statement, std::span(values.begin(), values.size()));
+  }
+};
+
+}  // namespace once

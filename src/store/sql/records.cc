@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/compact_id.h"
+#include "model/message_row.h"
+#include "store/sql/server_store.h"
+
+namespace once {
+
+Result<std::vector<std::string>> ServerStore::scopes() {
+  const Lease lease = ONCE_TRY(lend());
+  const auto answer = ONCE_TRY(lease->ask(
+      "SELECT name FROM once_name WHERE "
+      "EXISTS (SELECT 1 FROM once_position WHERE scope = once_name.number) "
+      "OR EXISTS (SELECT 1 FROM once_ledger WHERE scope = once_name.number) "
+      "OR EXISTS (SELECT 1 FROM once_parked WHERE scope = once_name.number) "
+      "OR EXISTS (SELECT 1 FROM once_operation WHERE scope = once_name.number) "
+      "OR EXISTS (SELECT 1 FROM once_claim WHERE scope = once_name.number) ORDER BY name"));
+  std::vector<std::string> names;
+  for (int row = 0; row < answer->rows(); ++row) names.push_back(answer->bytes(row, 0));
+  return names;
+}
+
+Result<std::vector<LedgerRecord>> ServerStore::ledger(std::string_view scope,
+                                                      std::string_view from_id,
+                                                      std::size_t count_max) {
+  const Lease lease = ONCE_TRY(lend());
+  const CompactId from(from_id);
+  const auto answer = ONCE_TRY(
+      lease->ask("SELECT id, fingerprint, outcome, result, born_ms, recorded_ms, at_offset, "
+                 "(SELECT name FROM once_name WHERE number = source_partition) FROM once_ledger "
+                 "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
+                 "ORDER BY id LIMIT ?",
+                 {Blob{scope}, Blob{from.bytes()}, count_max}));
+  std::vector<LedgerRecord> records;
+  for (int row = 0; row < answer->rows(); ++row) {
+    LedgerRecord& record = records.emplace_back();
+    record.id = expand_id(answer->bytes(row, 0));
+    record.fingerprint = fingerprint_from(answer->bytes(row, 1));
+    record.outcome = {static_cast<Outcome::Kind>(answer->number(row, 2)), answer->bytes(row, 3), 0};
+    record.born_ms = answer->number(row, 4);
+    record.recorded_ms = answer->number(row, 5);
+    record.offset = answer->number(row, 6);
+    record.partition = answer->bytes(row, 7);
+  }
+  return records;
+}
+
+Result<std::vector<ParkedRecord>> ServerStore::parked(std::string_view scope,
+                                                      std::int64_t after_number,
+                                                      std::size_t count_max) {
+  const Lease lease = ONCE_TRY(lend());
+  const auto answer = ONCE_TRY(lease->ask(
+      "SELECT number, source_partition, at_offset, attempts, parked_ms, reason, id, message_key, "
+      "body, headers, timestamp_ms FROM once_parked "
+      "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND number > ? "
+      "ORDER BY number LIMIT ?",
+      {Blob{scope}, after_number, count_max}));
+  std::vector<ParkedRecord> records;
+  for (int row = 0; row < answer->rows(); ++row) {
+    ParkedRecord record;
+    record.number = answer->number(row, 0);
+    record.partition = answer->bytes(row, 1);
+    record.offset = answer->number(row, 2);
+    record.attempts = static_cast<std::uint32_t>(answer->number(row, 3));
+    record.parked_ms = answer->number(row, 4);
+    record.reason = answer->bytes(row, 5);
+    record.message.id = answer->bytes(row, 6);
+    record.message.key = answer->bytes(row, 7);
+    record.message.body = answer->bytes(row, 8);
+    record.message.headers = ONCE_TRY(decode_headers(answer->bytes(row, 9)));
+    record.message.timestamp_ms = answer->number(row, 10);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+Result<std::vector<OperationRecord>> ServerStore::operations(std::string_view scope,
+                                                             std::int64_t after_number,
+                                                             std::size_t count_max) {
+  const Lease lease = ONCE_TRY(lend());
+  const auto answer = ONCE_TRY(
+      lease->ask("SELECT number, at_ms, action, subject, reason FROM once_operation "
+                 "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND number > ? "
+                 "ORDER BY number LIMIT ?",
+                 {Blob{scope}, after_number, count_max}));
+  std::vector<OperationRecord> records;
+  for (int row = 0; row < answer->rows(); ++row)
+    records.push_back({answer->number(row, 0), answer->number(row, 1), answer->bytes(row, 2),
+                       answer->bytes(row, 3), answer->bytes(row, 4)});
+  return records;
+}
+
+Result<std::int64_t> ServerStore::horizon_ms(std::string_view scope) {
+  const Lease lease = ONCE_TRY(lend());
+  const auto answer =
+      ONCE_TRY(lease->ask("SELECT horizon_ms FROM once_horizon "
+                          "WHERE scope = (SELECT number FROM once_name WHERE name = ?)",
+                          {Blob{scope}}));
+  return answer->rows() == 0 ? 0 : answer->number(0, 0);
+}
+
+}  // namespace once

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sql/transaction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/compact_id.h"
+#include "model/ledger.h"
+#include "model/message_row.h"
+
+namespace once {
+
+Status ServerTransaction::check_open() const {
+  if (doom_) return fail(*doom_);
+  if (committed_)
+    return fail(Remedy::stop, "config", "the transaction was committed; begin another");
+  return {};
+}
+
+// --- positions
+
+Status ServerTransaction::advance(std::string_view partition, const Position& from,
+                                  std::int64_t to) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_advance(partition, from, to));
+  return keep(advance_now(partition, from, to));
+}
+
+Status ServerTransaction::advance_now(std::string_view partition, const Position& from,
+                                      std::int64_t to) {
+  const std::int64_t number = ONCE_TRY(store_.number_of(partition));
+  if (from == Position{})  // nobody may have taken it: then it has no row yet
+    ONCE_TRY(connection().send(fmt::format("{} once_position VALUES (?, ?, -1, 0) {}",
+                                           store_.words_.insert, store_.words_.skip_present),
+                               {scope_number_, number}));
+  unchecked_ = true;
+  const auto check = [this, name = std::string(partition),
+                      from](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
+    if (!answer) return fail(std::move(answer).error());
+    if ((*answer)->touched() == 1) return {};
+    const Position actual = ONCE_TRY(store_.position(scope_, name));
+    return fail(fenced_error(scope_, name, from, actual));
+  };
+  return connection().send(
+      "UPDATE once_position SET at_offset = ? "
+      "WHERE scope = ? AND source_partition = ? AND at_offset = ? AND fence = ?",
+      {to, scope_number_, number, from.offset, from.fence}, check);
+}
+
+// --- ids
+
+Admission::Admission(std::span<const Entry> entries) : entries_(entries), index_(entries.size()) {
+  std::unordered_map<std::string_view, std::size_t> seen;
+  std::vector<std::size_t> owner(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto [at, is_new] = seen.emplace(entries[i].id, known_.size());
+    if (is_new) known_.push_back({std::string(CompactId(entries[i].id).bytes()), i});
+    owner[i] = known_[at->second].first;
+  }
+  std::sort(known_.begin(), known_.end(),
+            [](const Known& a, const Known& b) { return a.compact < b.compact; });
+  std::vector<std::size_t> place(entries.size());
+  for (std::size_t k = 0; k < known_.size(); ++k) place[known_[k].first] = k;
+  for (std::size_t i = 0; i < entries.size(); ++i) index_[i] = place[owner[i]];
+}
+
+void Admission::take(Known& known, const SqlAnswer& answer, int row, int column) {
+  known.found = true;
+  known.kind = Verdict::Kind::duplicate;
+  known.stored = {static_cast<Outcome::Kind>(answer.number(row, column)),
+                  answer.bytes(row, column + 2), 0};
+  known.fingerprint = fingerprint_from(answer.bytes(row, column + 1));
+}
+
+std::vector<Verdict> Admission::verdicts() const {
+  std::vector<Verdict> made(entries_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Known& one = known_[index_[i]];
+    if (one.kind == Verdict::Kind::too_old ||
+        (one.kind == Verdict::Kind::fresh && i == one.first)) {
+      made[i].kind = one.kind;
+      continue;
+    }
+    const Fingerprint& stored = one.found ? one.fingerprint : entry(one).fingerprint;
+    made[i] = {contradicts(stored, entries_[i].fingerprint) ? Verdict::Kind::mismatch
+                                                            : Verdict::Kind::duplicate,
+               one.stored};
+  }
+  return made;
+}
+
+Result<std::vector<Verdict>> ServerTransaction::admit(std::span<const Entry> entries) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_entries(entries));
+  if (entries.empty()) return std::vector<Verdict>{};
+  return keep(admit_now(entries));
+}
+
+Result<std::vector<Verdict>> ServerTransaction::admit_now(std::span<const Entry> entries) {
+  Admission admission(entries);
+  for (Admission::Known& known : admission.known())
+    known.partition = ONCE_TRY(store_.number_of(admission.entry(known).partition));
+  ONCE_TRY(record_ids(admission));
+  for (const Admission::Known& known : admission.known())
+    if (known.kind == Verdict::Kind::fresh)
+      fresh_[std::string(admission.entry(known).id)] = {known.partition,
+                                                        admission.entry(known).offset};
+  return admission.verdicts();
+}
+
+// --- outcomes
+
+Status ServerTransaction::settle(const Delivery& delivery, const Outcome& outcome) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_settle(outcome));
+  return keep(settle_now(delivery, outcome));
+}
+
+Status ServerTransaction::settle_now(const Delivery& delivery, const Outcome& outcome) {
+  const auto fresh = fresh_.find(std::string(delivery.id));
+  if (fresh != fresh_.end() && fresh->second.offset == delivery.offset &&
+      fresh->second.partition == ONCE_TRY(store_.number_of(delivery.partition))) {
+    const CompactId id(delivery.id);
+    if (outcome.kind == Outcome::Kind::no_effect) {
+      ONCE_TRY(connection().send("DELETE FROM once_ledger WHERE scope = ? AND id = ?",
+                                 {scope_number_, Blob{id.bytes()}}));
+      fresh_.erase(fresh);
+    } else if (outcome.kind != Outcome::Kind::applied || !outcome.detail.empty()) {
+      ONCE_TRY(connection().send(
+          "UPDATE once_ledger SET outcome = ?, result = ? WHERE scope = ? AND id = ?",
+          {static_cast<int>(outcome.kind), Blob{outcome.detail}, scope_number_, Blob{id.bytes()}}));
+    }
+  }
+  if (outcome.kind == Outcome::Kind::parked) return park(delivery, outcome.detail);
+  return {};
+}
+
+Status ServerTransaction::park(const Delivery& delivery, const std::string& reason) {
+  const std::string headers = encode_headers(delivery.headers);
+  ONCE_TRY(connection().send(
+      fmt::format("INSERT INTO once_parked (scope, source_partition, at_offset, attempts, "
+                  "parked_ms, reason, id, message_key, body, headers, timestamp_ms) "
+                  "VALUES (?, ?, ?, ?, {}, ?, ?, ?, ?, ?, ?)",
+                  store_.words_.now_ms),
+      {scope_number_, Blob{delivery.partition}, delivery.offset, delivery.attempt, Blob{reason},
+       Blob{delivery.id}, Blob{delivery.key}, Blob{delivery.body}, Blob{headers},
+       delivery.timestamp_ms}));
+  return store_.log_operation(connection(), scope_number_, "park", delivery.id, reason);
+}
+
+// --- outbox
+
+Status ServerTransaction::enqueue(std::string_view destination, const Message& message) {
+  ONCE_TRY(check_open());
+  ONCE_TRY(check_destination(destination));
+  return keep(enqueue_now(destination, message));
+}
+
+Status ServerTransaction::enqueue_now(std::string_view destination, const Message& message) {
+  const std::int64_t number = ONCE_TRY(store_.number_of(destination));
+  const std::string headers = encode_headers(message.headers);
+  return connection().send(
+      "INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms) "
+      "VALUES (?, ?, ?, ?, ?, ?)",
+      {number, Blob{message.id}, Blob{message.key}, Blob{message.body}, Blob{headers},
+       message.timestamp_ms});
+}
+
+// --- commit
+
+Status ServerTransaction::commit() {
+  ONCE_TRY(check_open());
+  return keep(commit_now());
+}
+
+Status ServerTransaction::commit_now() {
+  // The server would commit before we could look: what has an expectation is looked at first. A
+  // statement that fails needs no look: the server then runs nothing behind it.
+  if (unchecked_) ONCE_TRY(connection().sync());
+  ONCE_TRY(connection().send("COMMIT", {}, {}, SqlStage::commit));
+  ONCE_TRY(connection().sync());
+  committed_ = true;
+  return {};
+}
+
+// --- SQL
+
+Status ServerTransaction::execute(std::string_view statement, std::span<const Value> values,
+                                  const Expect& expect) {
+  ONCE_TRY(check_open());
+  return keep(execute_now(statement, values, expect));
+}
+
+Status ServerTransaction::execute_now(std::string_view statement, std::span<const Value> values,
+                                      const Expect& expect) {
+  ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
+  if (expect.rows >= 0) unchecked_ = true;
+  auto wanted = std::make_shared<Expect>(expect);
+  if (!wanted->message) wanted->message = message_;
+  const auto check = [this, wanted, original = std::string(statement)](
+                         Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
+    if (!answer) return fail(blame(std::move(answer).error(), wanted->message));
+    const std::int64_t rows = (*answer)->touched();
+    if (wanted->rows < 0 || rows == wanted->rows) return {};
+    return fail(unmet(original, rows, *wanted));
+  };
+  auto sent = connection().send(statement, values, check, SqlStage::statement);
+  if (!sent) return fail(blame(std::move(sent).error(), wanted->message));
+  return {};
+}
+
+Error ServerTransaction::unmet(std::string_view statement, std::int64_t rows,
+                               const Expect& expect) const {
+  Error error{
+      Remedy::park, "expect",
+      fmt::format("{}: \"{}\" touched {} rows, not {}", where(), statement, rows, expect.rows),
+      std::nullopt};
+  if (expect.message) error.culprit = Culprit{*expect.message, expect.otherwise};
+  return error;
+}
+
+// A write that the database refuses belongs to the message on whose behalf it was made.
+Error ServerTransaction::blame(Error error, std::optional<std::size_t> message) const {
+  if (error.remedy == Remedy::park && message && !error.culprit)
+    error.culprit = Culprit{*message, parked(error.text)};
+  return error;
+}
+
+Result<std::unique_ptr<SqlAnswer>> ServerTransaction::ask(std::string_view statement,
+                                                          std::span<const Value> values) {
+  ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
+  auto answer = connection().ask(statement, values);
+  if (!answer) return fail(blame(std::move(answer).error(), message_));
+  return answer;
+}
+
+Result<std::int64_t> ServerTransaction::run(std::string_view statement,
+                                            std::span<const Value> values) {
+  ONCE_TRY(check_open());
+  const auto answer = keep(ask(statement, values));
+  if (!answer) return fail(answer.error());
+  return (*answer)->touched();
+}
+
+Result<Rows> ServerTransaction::query(std::string_view statement, std::span<const Value> values) {
+  ONCE_TRY(check_open());
+  const auto answer = keep(ask(statement, values));
+  if (!answer) return fail(answer.error());
+  Rows found;
+  found.reserve(static_cast<std::size_t>((*answer)->rows()));
+  for (int i = 0; i < (*answer)->rows(); ++i) found.push_back((*answer)->row(i));
+  return found;
+}
+
+}  // namespace once

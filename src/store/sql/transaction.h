@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/sql.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/sql/server_store.h"
+
+namespace once {
+
+// The ids of a span, each once, and what the ledger says about them.
+class Admission {
+ public:
+  struct Known {
+    std::string compact;    // as the ledger keeps the id
+    std::size_t first = 0;  // the entry that goes into the ledger
+    std::int64_t partition = 0;
+    Verdict::Kind kind = Verdict::Kind::fresh;
+    bool found = false;  // a record was there before
+    Fingerprint fingerprint = {};
+    Outcome stored = {};
+  };
+
+  explicit Admission(std::span<const Entry> entries);
+
+  const Entry& entry(const Known& known) const { return entries_[known.first]; }
+  // In the order of compact ids, so that two transactions that want the same meet in one order.
+  std::span<Known> known() { return known_; }
+  // A record was there, with this outcome, fingerprint and result, in three columns from `column`.
+  static void take(Known& known, const SqlAnswer& answer, int row, int column);
+  // A verdict for each entry: of equal ids the first is what the ledger said, the others are its
+  // duplicates.
+  std::vector<Verdict> verdicts() const;
+
+ private:
+  std::span<const Entry> entries_;
+  std::vector<std::size_t> index_;  // of each entry in known_
+  std::vector<Known> known_;
+};
+
+// A transaction on a connection of its own. Writes are queued; `admit`, `run`, `query` and `commit`
+// wait for the server. An error dooms the transaction: every later call answers it.
+class ServerTransaction : public SqlTransaction {
+ public:
+  ServerTransaction(ServerStore& store, std::int64_t scope_number, std::string_view scope,
+                    ServerStore::Lease lease)
+      : store_(store), scope_(scope), scope_number_(scope_number), lease_(std::move(lease)) {}
+
+  Status advance(std::string_view partition, const Position& from, std::int64_t to) override;
+  Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override;
+  Status settle(const Delivery& delivery, const Outcome& outcome) override;
+  Status enqueue(std::string_view destination, const Message& message) override;
+  Status commit() override;
+
+  Status execute(std::string_view statement, std::span<const Value> values,
+                 const Expect& expect) override;
+  Result<std::int64_t> run(std::string_view statement, std::span<const Value> values) override;
+  Result<Rows> query(std::string_view statement, std::span<const Value> values) override;
+  SqlDialect dialect() const override { return store_.words_.dialect; }
+
+ protected:
+  // Records the ids of an admission, and finds out what was there. Born below the horizon: recorded
+  // before, or too old.
+  virtual Status record_ids(Admission& admission) = 0;
+
+  SqlConnection& connection() { return *lease_; }
+  std::int64_t scope_number() const { return scope_number_; }
+  const std::string& where() const { return store_.where_; }
+
+ private:
+  // An id that was admitted here and can still be settled.
+  struct Fresh {
+    std::int64_t partition = 0;
+    std::int64_t offset = 0;
+  };
+
+  Status check_open() const;
+  // Keeps the error for all later calls.
+  template <class T>
+  Result<T> keep(Result<T> result) {
+    if (!result) doom_ = result.error();
+    return result;
+  }
+  Status advance_now(std::string_view partition, const Position& from, std::int64_t to);
+  Result<std::vector<Verdict>> admit_now(std::span<const Entry> entries);
+  Status settle_now(const Delivery& delivery, const Outcome& outcome);
+  Status park(const Delivery& delivery, const std::string& reason);
+  Status enqueue_now(std::string_view destination, const Message& message);
+  Status commit_now();
+  Status execute_now(std::string_view statement, std::span<const Value> values,
+                     const Expect& expect);
+  Result<std::unique_ptr<SqlAnswer>> ask(std::string_view statement, std::span<const Value> values);
+  Error unmet(std::string_view statement, std::int64_t rows, const Expect& expect) const;
+  Error blame(Error error, std::optional<std::size_t> message) const;
+
+  ServerStore& store_;
+  const std::string scope_;
+  const std::int64_t scope_number_;
+  ServerStore::Lease lease_;
+  bool committed_ = false;
+  bool unchecked_ = false;  // something is queued that must be looked at before the commit
+  std::optional<Error> doom_;
+  std::unordered_map<std::string, Fresh> fresh_;
+};
+
+}  // namespace once

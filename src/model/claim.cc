@@ -88,16 +88,21 @@ Status check_force(const ClaimForce& force) {
   return {};
 }
 
+ClaimState state_after(AfterLoss after_loss) {
+  switch (after_loss) {
+    case AfterLoss::retry: return ClaimState::retryable;
+    case AfterLoss::doubt: return ClaimState::in_doubt;
+    case AfterLoss::give_up: return ClaimState::rejected;
+  }
+  return ClaimState::in_doubt;
+}
+
 ClaimRecord as_of(ClaimRecord row, std::int64_t now_ms) {
   if (!is_held(row) || row.lease_until_ms > now_ms) return row;
   const std::string owner = std::exchange(row.owner, {});
   let_go(row);
   if (row.state != ClaimState::running) return row;  // its resolver was lost: still in doubt
-  switch (row.after_loss) {
-    case AfterLoss::retry: row.state = ClaimState::retryable; break;
-    case AfterLoss::doubt: row.state = ClaimState::in_doubt; break;
-    case AfterLoss::give_up: row.state = ClaimState::rejected; break;
-  }
+  row.state = state_after(row.after_loss);
   if (mutant(Mutant::lost_owner_counts_as_done)) row.state = ClaimState::done;
   row.reason = fmt::format("its owner {} was lost", owner);
   return row;

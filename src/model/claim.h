@@ -28,6 +28,9 @@ inline constexpr std::size_t claim_steps_bytes_max = 256 << 10;
 [[nodiscard]] Status check_changes(std::span<const ClaimChange> changes);
 [[nodiscard]] Status check_force(const ClaimForce& force);
 
+// What a claim becomes when its owner is lost.
+[[nodiscard]] ClaimState state_after(AfterLoss after_loss);
+
 // How the claim stands at this time: a lease that has run out is a lost owner.
 [[nodiscard]] ClaimRecord as_of(ClaimRecord row, std::int64_t now_ms);
 

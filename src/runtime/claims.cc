@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/mutant.h"
+#include "model/claim.h"
 #include "model/ledger.h"
 #include "runtime/claims_engine.h"
 
@@ -38,15 +39,6 @@ bool first_of_its_id(std::span<const ClaimRequest> requests, std::size_t index) 
   for (std::size_t i = 0; i < index; ++i)
     if (requests[i].id == requests[index].id) return false;
   return true;
-}
-
-ClaimState state_after(AfterLoss after_loss) {
-  switch (after_loss) {
-    case AfterLoss::retry: return ClaimState::retryable;
-    case AfterLoss::doubt: return ClaimState::in_doubt;
-    case AfterLoss::give_up: return ClaimState::rejected;
-  }
-  return ClaimState::in_doubt;
 }
 
 Duplicate duplicate_of(const ClaimRecord& record) {
@@ -272,12 +264,12 @@ Result<std::size_t> ClaimsEngine::resolve(std::string_view scope) {
     const auto doubtful =
         ONCE_TRY(store_.claims(scope, ClaimState::in_doubt, from_id, resolve_count_max));
     for (const ClaimRecord& record : doubtful) {
-      const ClaimVerdict verdict = ask(scope, {.id = record.id});
+      ClaimVerdict verdict = ask(scope, {.id = record.id});
       if (const auto* away = std::get_if<Unavailable>(&verdict)) return fail(away->error);
       if (std::holds_alternative<InDoubt>(verdict)) ++left;
-      // A ticket to execute dies here unsettled: whoever brings the message runs it.
-      if (const auto* free = std::get_if<Execute>(&verdict))
-        ONCE_TRY(const_cast<Ticket&>(free->ticket).release("it did not happen"));
+      // It is free again, and whoever brings the message runs it.
+      if (auto* free = std::get_if<Execute>(&verdict))
+        ONCE_TRY(free->ticket.release("it did not happen"));
     }
     if (doubtful.size() < resolve_count_max) return left;
     from_id = doubtful.back().id + '\0';

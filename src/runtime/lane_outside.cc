@@ -9,6 +9,7 @@
 
 #include "base/failpoint.h"
 #include "runtime/lane.h"
+#include "runtime/spoil.h"
 
 namespace once {
 namespace {
@@ -21,11 +22,6 @@ bool can_claim_ahead(const Outside& outside) { return outside.after_loss == Afte
 Status tolerate(const Status& settled) {
   if (settled || settled.error().tag != "superseded") return settled;
   return fail(Remedy::retry, "superseded", settled.error().text);
-}
-
-tl::unexpected<Error> spoil(std::size_t index, Outcome instead) {
-  std::string text = instead.detail;
-  return fail(Error{Remedy::retry, "message", std::move(text), Culprit{index, std::move(instead)}});
 }
 
 // What an effect said, or that it threw: then nobody knows how far it came.

@@ -8,15 +8,10 @@
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "runtime/lane.h"
+#include "runtime/spoil.h"
 
 namespace once {
 namespace {
-
-// An error that belongs to one message of the batch.
-tl::unexpected<Error> spoil(std::size_t index, Outcome instead) {
-  std::string text = instead.detail;
-  return fail(Error{Remedy::retry, "message", std::move(text), Culprit{index, std::move(instead)}});
-}
 
 // A handler's error that is about its message becomes what to do with the message.
 std::optional<Outcome> outcome_of(const Error& error) {

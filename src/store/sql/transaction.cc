@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/compact_id.h"
+#include "model/expectation.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
 
@@ -201,38 +202,21 @@ Status ServerTransaction::execute_now(std::string_view statement, std::span<cons
   if (!wanted->message) wanted->message = message_;
   const auto check = [this, wanted, original = std::string(statement)](
                          Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
-    if (!answer) return fail(blame(std::move(answer).error(), wanted->message));
+    if (!answer) return fail(blamed_on(wanted->message, std::move(answer).error()));
     const std::int64_t rows = (*answer)->touched();
     if (wanted->rows < 0 || rows == wanted->rows) return {};
-    return fail(unmet(original, rows, *wanted));
+    return fail(unmet_expectation(where(), original, rows, *wanted, wanted->message));
   };
   auto sent = connection().send(statement, values, check, SqlStage::statement);
-  if (!sent) return fail(blame(std::move(sent).error(), wanted->message));
+  if (!sent) return fail(blamed_on(wanted->message, std::move(sent).error()));
   return {};
-}
-
-Error ServerTransaction::unmet(std::string_view statement, std::int64_t rows,
-                               const Expect& expect) const {
-  Error error{
-      Remedy::park, "expect",
-      fmt::format("{}: \"{}\" touched {} rows, not {}", where(), statement, rows, expect.rows),
-      std::nullopt};
-  if (expect.message) error.culprit = Culprit{*expect.message, expect.otherwise};
-  return error;
-}
-
-// A write that the database refuses belongs to the message on whose behalf it was made.
-Error ServerTransaction::blame(Error error, std::optional<std::size_t> message) const {
-  if (error.remedy == Remedy::park && message && !error.culprit)
-    error.culprit = Culprit{*message, parked(error.text)};
-  return error;
 }
 
 Result<std::unique_ptr<SqlAnswer>> ServerTransaction::ask(std::string_view statement,
                                                           std::span<const Value> values) {
   ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
   auto answer = connection().ask(statement, values);
-  if (!answer) return fail(blame(std::move(answer).error(), message_));
+  if (!answer) return fail(blamed_on(message_, std::move(answer).error()));
   return answer;
 }
 

@@ -96,8 +96,6 @@ class ServerTransaction : public SqlTransaction {
   Status execute_now(std::string_view statement, std::span<const Value> values,
                      const Expect& expect);
   Result<std::unique_ptr<SqlAnswer>> ask(std::string_view statement, std::span<const Value> values);
-  Error unmet(std::string_view statement, std::int64_t rows, const Expect& expect) const;
-  Error blame(Error error, std::optional<std::size_t> message) const;
 
   ServerStore& store_;
   const std::string scope_;

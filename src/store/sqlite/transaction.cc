@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "model/compact_id.h"
+#include "model/expectation.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
 
@@ -257,13 +258,7 @@ Status SqliteTransaction::execute_now(std::string_view statement, std::span<cons
                                       const Expect& expect) {
   const std::int64_t rows = ONCE_TRY(run_now(statement, values, expect));
   if (expect.rows < 0 || rows == expect.rows) return {};
-  Error unmet{Remedy::park, "expect",
-              fmt::format("{}: \"{}\" touched {} rows, not {}", store_.traits().name, statement,
-                          rows, expect.rows),
-              std::nullopt};
-  if (const auto message = expect.message ? expect.message : message_)
-    unmet.culprit = Culprit{*message, expect.otherwise};
-  return fail(std::move(unmet));
+  return fail(unmet_expectation(store_.traits().name, statement, rows, expect, message_of(expect)));
 }
 
 Result<std::int64_t> SqliteTransaction::run(std::string_view statement,
@@ -280,7 +275,8 @@ Result<std::int64_t> SqliteTransaction::run_now(std::string_view statement,
   int code = prepared.step();
   for (; code == SQLITE_ROW; code = prepared.step()) ++rows;
   if (code != SQLITE_DONE)
-    return fail(blame(writer().error(code, fmt::format("execute \"{}\"", statement)), expect));
+    return fail(blamed_on(message_of(expect),
+                          writer().error(code, fmt::format("execute \"{}\"", statement))));
   return prepared.reads_only() ? rows : writer().changes();
 }
 
@@ -291,7 +287,7 @@ Result<Rows> SqliteTransaction::query(std::string_view statement, std::span<cons
     return writer().rows(prepared);
   };
   auto rows = run();
-  if (!rows) return keep(Result<Rows>(fail(blame(std::move(rows).error(), {}))));
+  if (!rows) return keep(Result<Rows>(fail(blamed_on(message_, std::move(rows).error()))));
   return rows;
 }
 
@@ -304,14 +300,6 @@ Result<Statement> SqliteTransaction::prepare(std::string_view statement,
                             store_.traits().name, statement, prepared.parameters(), values.size()));
   prepared.bind(values);
   return prepared;
-}
-
-// A write that the database refuses belongs to the message on whose behalf it was made.
-Error SqliteTransaction::blame(Error error, const Expect& expect) const {
-  const auto message = expect.message ? expect.message : message_;
-  if (error.remedy == Remedy::park && message)
-    error.culprit = Culprit{*message, parked(error.text)};
-  return error;
 }
 
 }  // namespace once

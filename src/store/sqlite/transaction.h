@@ -70,7 +70,10 @@ class SqliteTransaction final : public SqlTransaction {
   Result<Statement> prepare(std::string_view statement, std::span<const Value> values);
   void remember(const Entry& entry, std::int64_t partition);
   std::vector<Fresh>::iterator find_fresh(const Delivery& delivery, std::int64_t partition);
-  Error blame(Error error, const Expect& expect) const;
+  // Whose write it is.
+  std::optional<std::size_t> message_of(const Expect& expect) const {
+    return expect.message ? expect.message : message_;
+  }
 
   SqliteStore& store_;
   const std::string scope_;

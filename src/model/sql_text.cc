@@ -22,14 +22,22 @@ class Splitter {
   Splitter(std::string_view text, const SqlSyntax& syntax) : text_(text), syntax_(syntax) {}
 
   // Where the quoted text or comment that begins at `at` ends; `at` itself if none does.
-  std::size_t end_of_quoted(std::size_t at) const {
+  std::size_t end_of_quoted(std::size_t at) {
     const char c = text_[at];
+    closed_ = true;
     if (c == '\'' || c == '"' || (c == '`' && syntax_.backticks)) return end_of_quotes(at);
-    if (text_.substr(at, 2) == "--" || (c == '#' && syntax_.hash_comments)) return after("\n", at);
+    if (text_.substr(at, 2) == "--" || (c == '#' && syntax_.hash_comments)) {
+      const std::size_t end = after("\n", at);
+      closed_ = true;  // the end of the statement is one of the line, too
+      return end;
+    }
     if (text_.substr(at, 2) == "/*") return after("*/", at + 2);
     if (c == '$' && syntax_.dollar_quotes) return end_of_dollars(at);
     return at;
   }
+
+  // Whether the piece that was looked at last has its end.
+  bool is_closed() const { return closed_; }
 
   std::size_t end_of_word(std::size_t at) const {
     while (at < text_.size() && is_word(text_[at])) ++at;
@@ -37,13 +45,14 @@ class Splitter {
   }
 
  private:
-  std::size_t after(std::string_view end, std::size_t from) const {
+  std::size_t after(std::string_view end, std::size_t from) {
     const std::size_t found = text_.find(end, from);
-    return found == std::string_view::npos ? text_.size() : found + end.size();
+    closed_ = found != std::string_view::npos;
+    return closed_ ? found + end.size() : text_.size();
   }
 
   // A doubled quote ends one piece and begins the next.
-  std::size_t end_of_quotes(std::size_t at) const {
+  std::size_t end_of_quotes(std::size_t at) {
     const bool marked = at > 0 && (text_[at - 1] == 'E' || text_[at - 1] == 'e');
     const bool escapes = text_[at] != '`' && (syntax_.backslashes || (text_[at] == '\'' && marked));
     for (std::size_t i = at + 1; i < text_.size(); ++i) {
@@ -52,10 +61,11 @@ class Splitter {
       else if (text_[i] == text_[at])
         return i + 1;
     }
+    closed_ = false;
     return text_.size();
   }
 
-  std::size_t end_of_dollars(std::size_t at) const {
+  std::size_t end_of_dollars(std::size_t at) {
     if (at > 0 && is_word(text_[at - 1])) return at;
     const std::size_t end = end_of_word(at + 1);
     const bool is_tag = end < text_.size() && text_[end] == '$' &&
@@ -65,6 +75,7 @@ class Splitter {
 
   const std::string_view text_;
   const SqlSyntax& syntax_;
+  bool closed_ = true;
 };
 
 std::string lower(std::string_view text) {
@@ -86,10 +97,10 @@ bool is_book(std::string_view word) { return word.starts_with("once_") && word !
 
 void split_sql(std::string_view statement, const SqlSyntax& syntax,
                const std::function<void(SqlPiece, std::string_view)>& take) {
-  const Splitter splitter(statement, syntax);
+  Splitter splitter(statement, syntax);
   for (std::size_t at = 0; at < statement.size();) {
-    SqlPiece piece = SqlPiece::quoted;
     std::size_t end = splitter.end_of_quoted(at);
+    SqlPiece piece = splitter.is_closed() ? SqlPiece::quoted : SqlPiece::unclosed;
     if (end == at && is_word(statement[at])) {
       piece = SqlPiece::word;
       end = splitter.end_of_word(at);
@@ -109,7 +120,7 @@ Status check_handler_statement(std::string_view statement, const SqlSyntax& synt
   std::string first;
   bool names_books = false;
   split_sql(statement, syntax, [&](SqlPiece piece, std::string_view text) {
-    if (piece == SqlPiece::quoted) {
+    if (piece == SqlPiece::quoted || piece == SqlPiece::unclosed) {
       const bool is_name = text.front() == '"' || text.front() == '`';
       names_books = names_books || (is_name && is_book(lower(text.substr(1, text.size() - 2))));
     } else if (piece == SqlPiece::word) {

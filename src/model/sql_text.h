@@ -19,6 +19,7 @@ struct SqlSyntax {
 
 enum class SqlPiece : std::uint8_t {
   quoted,     // text, a quoted name or a comment
+  unclosed,   // the same, without its end
   word,       // keyword, name or number
   parameter,  // ?
   question,   // ??, which stands for one question mark

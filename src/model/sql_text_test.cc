@@ -19,7 +19,9 @@ std::string sketch(std::string_view statement, const SqlSyntax& syntax) {
   std::string whole;
   split_sql(statement, syntax, [&](SqlPiece piece, std::string_view text) {
     whole += text;
-    if (piece == SqlPiece::quoted)
+    if (piece == SqlPiece::unclosed)
+      made += "[open]";
+    else if (piece == SqlPiece::quoted)
       made += "[" + std::to_string(text.size()) + "]";
     else
       made += piece == SqlPiece::parameter ? std::string_view("<>") : text;
@@ -38,6 +40,11 @@ TEST(SqlText, what_is_quoted_is_not_looked_into) {
   EXPECT_EQ(sketch("'\\' ?", postgres), "[3] <>");  // there a backslash is just one
   EXPECT_EQ(sketch("\"\\\"?\" ?", mysql), "[5] <>");
   EXPECT_EQ(sketch("/* ? */ ?", mysql), "[7] <>");
+  EXPECT_EQ(sketch("a 'b", mysql), "a [open]");
+  EXPECT_EQ(sketch("'\\'", mysql), "[open]");
+  EXPECT_EQ(sketch("/* a", postgres), "[open]");
+  EXPECT_EQ(sketch("$x$ a", postgres), "[open]");
+  EXPECT_EQ(sketch("a -- b", postgres), "a [4]");
 }
 
 TEST(SqlText, a_handler_may_not_end_the_transaction_or_write_the_books) {

@@ -11,14 +11,18 @@ namespace once {
 namespace {
 
 constexpr std::array<std::string_view, 1> stream_schemes{"file"};
-constexpr std::array store_schemes{
-    std::string_view("sqlite"),
-    std::string_view("memory"),
+constexpr std::array store_schemes = std::to_array<std::string_view>({
+    "sqlite",
+    "memory",
 #ifdef ONCE_WITH_POSTGRES
-    std::string_view("postgresql"),
-    std::string_view("postgres"),
+    "postgresql",
+    "postgres",
 #endif
-};
+#ifdef ONCE_WITH_MYSQL
+    "mysql",
+    "mariadb",
+#endif
+});
 constexpr std::array<std::string_view, 1> source_parameters{"end"};
 
 }  // namespace
@@ -52,6 +56,9 @@ Result<std::unique_ptr<Store>> open_store(std::string_view text) {
 #ifdef ONCE_WITH_POSTGRES
   // Its parameters are libpq's.
   if (url.scheme == "postgresql" || url.scheme == "postgres") return open_postgresql_store(text);
+#endif
+#ifdef ONCE_WITH_MYSQL
+  if (url.scheme == "mysql" || url.scheme == "mariadb") return open_mysql_store(text);
 #endif
   ONCE_TRY(require_parameters(url, {}));
   if (url.scheme == "memory") {

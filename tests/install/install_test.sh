@@ -22,6 +22,11 @@ cmake --build "$scratch/consumer" >"$scratch/build.txt" || { cat "$scratch/build
 [ "$("$scratch/consumer/consumer")" = "fresh duplicate" ]
 echo "find_package: ok"
 
+cmake -S "$here/consumer" -B "$scratch/all" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER="$compiler" -DVERSION="$version" -DMORE=open --log-level=WARNING >/dev/null
+cmake --build "$scratch/all" >"$scratch/build.txt" || { cat "$scratch/build.txt"; exit 1; }
+echo "find_package with every adapter: ok"
+
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(find "$prefix" -type d -name pkgconfig)
 read -r -a flags <<<"$(pkg-config --cflags --libs once-memory)"

@@ -25,12 +25,17 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
+// Small answers are not held back for others to come.
+void send_at_once(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
 int connect_to(std::uint16_t port) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = loopback(port);
   if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    const int on = 1;
-    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    send_at_once(socket);
     return socket;
   }
   ::close(socket);
@@ -88,6 +93,7 @@ void ChaosProxy::accept_all() {
   while (!stopping_) {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) continue;
+    send_at_once(client);
     const std::lock_guard lock(mutex_);
     threads_.emplace_back([this, client] { serve(client); });
   }

@@ -13,6 +13,7 @@ StatementText number_parameters(std::string_view statement) {
       case SqlPiece::parameter: made.text += fmt::format("${}", ++made.parameters); break;
       case SqlPiece::question: made.text += '?'; break;
       case SqlPiece::quoted:
+      case SqlPiece::unclosed:
       case SqlPiece::word:
       case SqlPiece::other: made.text += text;
     }

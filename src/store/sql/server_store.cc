@@ -72,12 +72,15 @@ Result<Position> ServerStore::take(std::string_view scope, std::string_view part
   const std::int64_t scope_number = ONCE_TRY(number_of(scope));
   const std::int64_t partition_number = ONCE_TRY(number_of(partition));
   return write([&](SqlConnection& connection) -> Result<Position> {
-    ONCE_TRY(connection.send(
-        fmt::format("{} once_position VALUES (?, ?, -1, 0) {}", words_.insert, words_.skip_present),
-        {scope_number, partition_number}));
-    ONCE_TRY(connection.send(
-        "UPDATE once_position SET fence = fence + 1 WHERE scope = ? AND source_partition = ?",
-        {scope_number, partition_number}));
+    constexpr std::string_view grow =
+        "UPDATE once_position SET fence = fence + 1 WHERE scope = ? AND source_partition = ?";
+    const auto grown = ONCE_TRY(connection.ask(grow, {scope_number, partition_number}));
+    if (grown->touched() == 0) {  // nobody ever took it
+      ONCE_TRY(connection.send(fmt::format("{} once_position VALUES (?, ?, -1, 0) {}",
+                                           words_.insert, words_.skip_present),
+                               {scope_number, partition_number}));
+      ONCE_TRY(connection.send(grow, {scope_number, partition_number}));
+    }
     const auto answer = ONCE_TRY(connection.ask(
         "SELECT at_offset, fence FROM once_position WHERE scope = ? AND source_partition = ?",
         {scope_number, partition_number}));

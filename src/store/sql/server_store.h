@@ -85,9 +85,18 @@ class ServerStore : public Store,
   void give_back(std::unique_ptr<SqlConnection> connection);
   // The number of a name, made in a transaction of its own when it is new.
   Result<std::int64_t> number_of(std::string_view name);
-  // Runs `work(SqlConnection&)` in a transaction of its own; answers what it answers.
+  // Runs `work(SqlConnection&)` in a transaction of its own; answers what it answers. A rival that
+  // was in the way (a deadlock, say) is no reason to give up: nothing happened.
   template <class Work>
-  auto write(Work&& work) -> std::invoke_result_t<Work, SqlConnection&> {
+  auto write(const Work& work) -> std::invoke_result_t<Work, SqlConnection&> {
+    constexpr int tries_max = 20;
+    for (int attempt = 1;; ++attempt) {
+      auto done = write_once(work);
+      if (done || done.error().tag != "conflict" || attempt == tries_max) return done;
+    }
+  }
+  template <class Work>
+  auto write_once(const Work& work) -> std::invoke_result_t<Work, SqlConnection&> {
     const Lease lease = ONCE_TRY(lend());
     ONCE_TRY(lease->send("BEGIN"));
     auto done = work(*lease);

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/connection.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "store/mysql/error.h"
+#include "store/mysql/render.h"
+
+namespace once {
+namespace {
+
+// A packet that is larger is sent at once: servers take 16 MiB and more.
+constexpr std::size_t packet_bytes_goal = 1 << 20;
+
+std::string_view shortened(std::string_view statement) { return statement.substr(0, 200); }
+
+template <class T>
+T parse(std::string_view text) {
+  T number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+MysqlAnswer::MysqlAnswer(MYSQL_RES* result, std::int64_t touched)
+    : result_(result), touched_(touched) {
+  if (result == nullptr) return;
+  const unsigned columns = mysql_num_fields(result);
+  while (MYSQL_ROW values = mysql_fetch_row(result)) {
+    const unsigned long* lengths = mysql_fetch_lengths(result);
+    rows_.push_back({values, {lengths, lengths + columns}});
+  }
+  touched_ = static_cast<std::int64_t>(rows_.size());
+}
+
+bool MysqlAnswer::is_null(int row, int column) const {
+  return rows_[static_cast<std::size_t>(row)].values[column] == nullptr;
+}
+
+std::string MysqlAnswer::bytes(int row, int column) const {
+  const Cells& cells = rows_[static_cast<std::size_t>(row)];
+  if (cells.values[column] == nullptr) return {};
+  return {cells.values[column], cells.lengths[static_cast<std::size_t>(column)]};
+}
+
+Row MysqlAnswer::row(int row) const {
+  Row made;
+  const unsigned columns = mysql_num_fields(result_.get());
+  const MYSQL_FIELD* fields = mysql_fetch_fields(result_.get());
+  for (unsigned i = 0; i < columns; ++i) {
+    const int column = static_cast<int>(i);
+    if (is_null(row, column)) {
+      made.emplace_back(nullptr);
+      continue;
+    }
+    std::string text = bytes(row, column);
+    switch (fields[i].type) {
+      case MYSQL_TYPE_TINY:
+      case MYSQL_TYPE_SHORT:
+      case MYSQL_TYPE_INT24:
+      case MYSQL_TYPE_LONG:
+      case MYSQL_TYPE_LONGLONG:
+      case MYSQL_TYPE_YEAR: made.emplace_back(parse<std::int64_t>(text)); break;
+      case MYSQL_TYPE_FLOAT:
+      case MYSQL_TYPE_DOUBLE: made.emplace_back(parse<double>(text)); break;
+      default: made.emplace_back(std::move(text));
+    }
+  }
+  return made;
+}
+
+Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const MysqlAddress& address) {
+  std::unique_ptr<MysqlConnection> connection(new MysqlConnection(address.where()));
+  MYSQL* const handle = &connection->handle_;
+  mysql_init(handle);
+  connection->initialised_ = true;
+  const unsigned seconds = 10;
+  mysql_options(handle, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
+  const unsigned wait_seconds = 60;
+  mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &wait_seconds);
+  mysql_options(handle, MYSQL_OPT_WRITE_TIMEOUT, &wait_seconds);
+  mysql_options(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  const my_bool enforce = address.ssl == "require" || address.ssl == "verify";
+  const my_bool verify = address.ssl == "verify";
+  mysql_options(handle, MYSQL_OPT_SSL_ENFORCE, &enforce);
+  mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+  const auto file = [](const std::string& path) { return path.empty() ? nullptr : path.c_str(); };
+  if (address.ssl != "off")
+    mysql_ssl_set(handle, file(address.ssl_key), file(address.ssl_cert), file(address.ssl_ca),
+                  nullptr, nullptr);
+  // Rows that a WHERE found count as touched, also when they were what they were set to.
+  constexpr unsigned long flags = CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS;
+  if (mysql_real_connect(handle, address.socket.empty() ? address.host.c_str() : nullptr,
+                         address.user.c_str(), address.password.c_str(), address.database.c_str(),
+                         address.port, file(address.socket), flags) == nullptr)
+    return fail(error_from_mysql(mysql_errno(handle), SqlStage::open, connection->where_, "connect",
+                                 mysql_error(handle)));
+  ONCE_TRY(connection->configure());
+  return connection;
+}
+
+Status MysqlConnection::configure() {
+  // Strict: what does not fit is an error, not a warning. Read committed: a duplicate that waited
+  // for its rival must see what that has written, and gaps are not locked.
+  ONCE_TRY(send("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"));
+  ONCE_TRY(send("SET NAMES utf8mb4 COLLATE utf8mb4_bin"));
+  ONCE_TRY(send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"));
+  ONCE_TRY(send("SET SESSION innodb_lock_wait_timeout = 10"));
+  ONCE_TRY(send("SET SESSION autocommit = 1"));
+  return sync();
+}
+
+MysqlConnection::~MysqlConnection() {
+  if (initialised_) mysql_close(&handle_);
+}
+
+Error MysqlConnection::error(SqlStage stage, std::string_view statement) {
+  const unsigned code = mysql_errno(&handle_);
+  const bool lost = code == 0 || (code >= 2000 && code < 2100);
+  if (lost) broken_ = true;
+  return error_from_mysql(code == 0 ? 2013 : code, stage, where_,
+                          stage == SqlStage::commit
+                              ? std::string("commit")
+                              : fmt::format("run \"{}\"", shortened(statement)),
+                          code == 0 ? "the connection is closed" : mysql_error(&handle_));
+}
+
+Status MysqlConnection::send(std::string_view statement, std::span<const Value> values, Then then,
+                             SqlStage stage) {
+  if (broken_) return fail(error(SqlStage::statement, statement));
+  const std::string rendered = ONCE_TRY(render(statement, values));
+  if (!packet_.empty()) packet_ += "\n;\n";
+  packet_ += rendered;
+  pending_.push_back({std::string(statement), std::move(then), stage});
+  if (packet_.size() >= packet_bytes_goal && stage != SqlStage::commit) flush();
+  return {};
+}
+
+void MysqlConnection::remember(const Status& done) {
+  if (done) return;
+  // Of several, the one that leaves something unknown counts.
+  const bool unknown = done.error().remedy == Remedy::recheck;
+  if (first_ || (unknown && first_.error().remedy != Remedy::recheck)) first_ = done;
+}
+
+void MysqlConnection::flush() {
+  if (pending_.empty()) return;
+  const std::string packet = std::exchange(packet_, {});
+  auto pending = std::exchange(pending_, {});
+  // After an error nothing is run: what was queued behind it belongs to a transaction that is lost.
+  if (!first_) return;
+  bool failed = broken_ || mysql_real_query(&handle_, packet.data(), packet.size()) != 0;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    if (i > 0 && !failed) failed = mysql_next_result(&handle_) != 0;
+    if (!receive(pending[i], failed)) {
+      // Not run, unless nobody can say: a commit behind a connection that broke.
+      if (broken_ && pending.back().stage == SqlStage::commit && i + 1 < pending.size())
+        remember(fail(error(SqlStage::commit, "COMMIT")));
+      return;
+    }
+  }
+}
+
+bool MysqlConnection::receive(const Pending& pending, bool failed) {
+  if (!failed) {
+    MYSQL_RES* const result = mysql_store_result(&handle_);
+    failed = result == nullptr && mysql_field_count(&handle_) != 0;
+    if (!failed) {
+      auto answer = std::make_unique<MysqlAnswer>(
+          result, static_cast<std::int64_t>(mysql_affected_rows(&handle_)));
+      if (pending.then) remember(pending.then(std::move(answer)));
+      return true;
+    }
+  }
+  Error told = error(pending.stage, pending.statement);
+  remember(pending.then ? pending.then(fail(std::move(told))) : Status(fail(std::move(told))));
+  return false;
+}
+
+Status MysqlConnection::sync() {
+  flush();
+  return std::exchange(first_, Status());
+}
+
+bool MysqlConnection::reset() {
+  packet_.clear();
+  pending_.clear();
+  first_ = {};
+  if (broken_) return false;
+  // Answers that nobody took are in the way of the next statement.
+  while (mysql_more_results(&handle_)) {
+    if (mysql_next_result(&handle_) != 0) return false;
+    MYSQL_RES* const result = mysql_store_result(&handle_);
+    if (result != nullptr) mysql_free_result(result);
+  }
+  return mysql_rollback(&handle_) == 0;
+}
+
+}  // namespace once

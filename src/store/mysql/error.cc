@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/error.h"
+
+#include <fmt/format.h>
+
+namespace once {
+namespace {
+
+struct Meaning {
+  Remedy remedy;
+  std::string_view tag;
+  std::string_view advice;
+};
+
+// What the client library says when the connection is gone, and the server when it goes.
+bool is_connection(unsigned code) {
+  switch (code) {
+    case 1053:  // server shutdown in progress
+    case 1077:  // normal shutdown
+    case 1080:  // forced close
+    case 1152:
+    case 1153:  // packet bigger than max_allowed_packet: the server closes
+    case 1158:
+    case 1159:
+    case 1160:
+    case 1161:
+    case 1184:
+    case 1927:  // connection was killed
+    case 4031:  // disconnected because of inactivity
+      return true;
+    default: return code >= 2000 && code < 2100;
+  }
+}
+
+Meaning meaning_of(unsigned code, SqlStage stage) {
+  if (is_connection(code)) {
+    // Without an answer to a commit, only the database knows.
+    if (stage == SqlStage::commit)
+      return {Remedy::recheck, "lost", "the answer to the commit was lost; look up what is there"};
+    return {Remedy::retry, "away", "is the server up and reachable?"};
+  }
+  switch (code) {
+    case 1205:  // lock wait timeout
+    case 1213:  // deadlock
+    case 1020:  // record has changed since last read
+    case 1969:  // statement timeout (MariaDB)
+    case 3024:  // statement timeout (MySQL)
+    case 3572:  // NOWAIT
+      return {Remedy::retry, "conflict", "another transaction was in the way; try again"};
+    case 1021:
+    case 1114:  // the table is full
+    case 3675: return {Remedy::retry, "full", "free some space, then try again"};
+    case 1040:  // too many connections
+    case 1041:
+    case 1203:
+    case 1226: return {Remedy::retry, "exhausted", "the server has no more resources"};
+    case 1044:
+    case 1045:
+    case 1142:
+    case 1143:
+    case 1227:
+    case 1698: return {Remedy::stop, "denied", "check user, password and rights"};
+    case 1290:  // --read-only
+    case 1792:
+    case 1836: return {Remedy::stop, "denied", "is this a replica? Connect to the primary"};
+    case 1049: return {Remedy::stop, "missing", "create the database first"};
+    case 1048:  // column cannot be null
+    case 1062:  // duplicate entry
+    case 1169:
+    case 1216:
+    case 1217:
+    case 1264:  // out of range
+    case 1265:  // truncated
+    case 1292:  // incorrect value
+    case 1300:  // invalid character string
+    case 1364:  // no default value
+    case 1366:  // incorrect value for column
+    case 1406:  // data too long
+    case 1451:
+    case 1452:  // foreign key
+    case 1467:
+    case 1526:
+    case 1557:
+    case 1586:
+    case 1644:  // SIGNAL
+    case 1690:  // out of range in an expression
+    case 3819:  // check constraint (MySQL)
+    case 4025:  // check constraint (MariaDB)
+      return {Remedy::park, "constraint", "the database refuses this write"};
+    case 1030:
+    case 1034:
+    case 1194:
+    case 1195: return {Remedy::stop, "io", "look into the server's log"};
+    default: return {Remedy::stop, "sql", "check the statement"};
+  }
+}
+
+}  // namespace
+
+Error error_from_mysql(unsigned code, SqlStage stage, std::string_view where, std::string_view what,
+                       std::string_view native) {
+  const Meaning meaning = meaning_of(code, stage);
+  return {
+      meaning.remedy, std::string(meaning.tag),
+      fmt::format("{}: cannot {}: {} (error {}); {}", where, what, native, code, meaning.advice),
+      std::nullopt};
+}
+
+}  // namespace once

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/error.h"
+
+#include <gtest/gtest.h>
+
+namespace once {
+namespace {
+
+struct Case {
+  unsigned code;
+  SqlStage stage;
+  Remedy remedy;
+  std::string_view tag;
+};
+
+TEST(MysqlError, every_number_has_its_remedy) {
+  constexpr auto statement = SqlStage::statement;
+  for (const Case& known : {
+           Case{2002, SqlStage::open, Remedy::retry, "away"},
+           {2006, statement, Remedy::retry, "away"},
+           {2013, statement, Remedy::retry, "away"},
+           {2013, SqlStage::commit, Remedy::recheck, "lost"},
+           {1053, SqlStage::commit, Remedy::recheck, "lost"},
+           {1927, statement, Remedy::retry, "away"},
+           {1205, statement, Remedy::retry, "conflict"},
+           {1213, statement, Remedy::retry, "conflict"},
+           {1213, SqlStage::commit, Remedy::retry, "conflict"},
+           {1114, statement, Remedy::retry, "full"},
+           {1040, SqlStage::open, Remedy::retry, "exhausted"},
+           {1045, SqlStage::open, Remedy::stop, "denied"},
+           {1142, statement, Remedy::stop, "denied"},
+           {1290, statement, Remedy::stop, "denied"},
+           {1049, SqlStage::open, Remedy::stop, "missing"},
+           {1062, statement, Remedy::park, "constraint"},
+           {1406, statement, Remedy::park, "constraint"},
+           {4025, statement, Remedy::park, "constraint"},
+           {1146, statement, Remedy::stop, "sql"},
+           {1064, statement, Remedy::stop, "sql"},
+           {1030, statement, Remedy::stop, "io"},
+       }) {
+    const Error error = error_from_mysql(known.code, known.stage, "here", "work", "native");
+    EXPECT_EQ(error.remedy, known.remedy) << known.code;
+    EXPECT_EQ(error.tag, known.tag) << known.code;
+    EXPECT_NE(error.text.find("here: cannot work: native"), std::string::npos) << error.text;
+  }
+}
+
+}  // namespace
+}  // namespace once

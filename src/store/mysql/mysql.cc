@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/mysql.h"
+
+#include <fmt/format.h>
+#include <once/open.h>
+
+#include "store/mysql/render.h"
+#include "store/mysql/schema.h"
+#include "store/mysql/transaction.h"
+
+namespace once {
+namespace {
+
+constexpr SqlWords mysql_words{
+    .dialect = SqlDialect::mysql,
+    .syntax = mysql_syntax,
+    .now_ms = "CAST(unix_timestamp(now(3)) * 1000 AS SIGNED)",
+    .insert = "INSERT IGNORE INTO",
+    .skip_present = "",
+};
+
+}  // namespace
+
+MysqlStore::MysqlStore(MysqlAddress address, ServerStoreOptions options)
+    : ServerStore(address.where(), mysql_words, std::move(options)), address_(std::move(address)) {}
+
+Result<std::unique_ptr<MysqlStore>> MysqlStore::open(const std::string& url,
+                                                     ServerStoreOptions options) {
+  MysqlAddress address = ONCE_TRY(MysqlAddress::parse(url));
+  std::unique_ptr<MysqlStore> store(new MysqlStore(std::move(address), std::move(options)));
+  const auto connection = ONCE_TRY(store->connect());
+  ONCE_TRY(store->check_settings(*connection));
+  ONCE_TRY(migrate_mysql(*connection, store->where()));
+  return store;
+}
+
+Result<std::unique_ptr<SqlConnection>> MysqlStore::connect() {
+  auto connection = ONCE_TRY(MysqlConnection::open(address_));
+  return connection;
+}
+
+Status MysqlStore::check_settings(SqlConnection& connection) const {
+  const auto settings = ONCE_TRY(connection.ask(
+      "SELECT @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@log_bin, @@sync_binlog, "
+      "@@read_only"));
+  const auto unsafe = [&](std::string_view setting, const std::string& is, std::string_view harm,
+                          std::string_view instead) {
+    return fail(
+        Remedy::stop, "unsafe",
+        fmt::format("{}: {} is {}, and {}; set it to {}", where(), setting, is, harm, instead));
+  };
+  if (settings->number(0, 0) != 1)
+    return unsafe("innodb_flush_log_at_trx_commit", settings->bytes(0, 0),
+                  "a crash loses commits that were acknowledged", "1");
+  const std::string doublewrite = settings->bytes(0, 1);
+  if (doublewrite == "0" || doublewrite == "OFF")
+    return unsafe("innodb_doublewrite", doublewrite, "a power cut can tear pages", "ON");
+  if (settings->number(0, 2) == 1 && settings->number(0, 3) != 1)
+    return unsafe("sync_binlog", settings->bytes(0, 3),
+                  "replicas and recovery may disagree with what was acknowledged", "1");
+  if (settings->number(0, 4) == 1)
+    return fail(Remedy::stop, "denied",
+                where() + ": the server is read-only; connect to the primary");
+  return {};
+}
+
+std::unique_ptr<Transaction> MysqlStore::make_transaction(std::int64_t scope_number,
+                                                          std::string_view scope, Lease lease) {
+  return std::make_unique<MysqlTransaction>(*this, scope_number, scope, std::move(lease));
+}
+
+// Those who admit share a lock on this row until they commit (transaction.cc).
+Status MysqlStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
+  ONCE_TRY(connection.send("INSERT IGNORE INTO once_horizon VALUES (?, 0)", {scope}));
+  return connection.send("SELECT horizon_ms FROM once_horizon WHERE scope = ? FOR UPDATE", {scope});
+}
+
+Result<std::unique_ptr<Store>> open_mysql_store(std::string_view url) {
+  return MysqlStore::open(std::string(url), {});
+}
+
+}  // namespace once

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "store/mysql/address.h"
+#include "store/mysql/connection.h"
+#include "store/sql/server_store.h"
+
+namespace once {
+
+// A store in a MySQL or MariaDB database, over MariaDB's Connector/C. Everything committed survives
+// a power cut of the server, if its settings say so, which is read back when the store is opened.
+class MysqlStore final : public ServerStore {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<MysqlStore>> open(const std::string& url,
+                                                                ServerStoreOptions options);
+
+ private:
+  MysqlStore(MysqlAddress address, ServerStoreOptions options);
+  Status check_settings(SqlConnection& connection) const;
+
+  Result<std::unique_ptr<SqlConnection>> connect() override;
+  std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
+                                                Lease lease) override;
+  Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
+
+  const MysqlAddress address_;
+};
+
+}  // namespace once

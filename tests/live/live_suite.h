@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/store_fixture.h"
 #include "testing/chaos_proxy.h"
 #include "testing/live_server.h"
 #include "testing/scratch.h"
@@ -27,18 +28,18 @@ struct LiveKind {
   std::string name;
   LiveServer* server;
   std::function<Result<std::unique_ptr<Store>>(const std::string& url)> open;
-  std::string effect_table;  // `effect` with a growing `number` and an `id` of bytes
+  std::string effect_table;  // as StoreUnderTest::effect_table; empty where there are no tables
+  std::string commit_mark = "COMMIT";  // the bytes with which the request to commit begins
 };
 
 inline void PrintTo(const LiveKind& kind, std::ostream* out) { *out << kind.name; }
 
-// Messages from a real log through a pipeline into the store; effects are rows, counted id by id.
+// Messages from a real log through a pipeline into the store; effects are counted id by id.
 class LiveSuite : public ::testing::TestWithParam<LiveKind> {
  protected:
   LiveSuite() {
     EXPECT_TRUE(create_topic(scratch_.directory(), "orders", {}));
-    for (const char* drop : {"DROP TABLE IF EXISTS effect"}) run_statement(drop);
-    run_statement(GetParam().effect_table);
+    clear_effects();
     scope_ = fmt::format("live {}", ++scopes_);
   }
 
@@ -51,12 +52,18 @@ class LiveSuite : public ::testing::TestWithParam<LiveKind> {
   }
   std::unique_ptr<Store> open() { return open(server().url()); }
 
-  void run_statement(const std::string& statement) {
+  void clear_effects() {
     auto store = open();
-    auto transaction = store->begin("setup").value();
-    ASSERT_TRUE(transaction->sql()->execute(statement));
-    const Status done = transaction->commit();
-    ASSERT_TRUE(done) << done.error().text;
+    const auto write = [&](const auto& work) {
+      auto transaction = store->begin("setup").value();
+      ASSERT_TRUE(work(*transaction));
+      const Status done = transaction->commit();
+      ASSERT_TRUE(done) << done.error().text;
+    };
+    if (!store->traits().sql)
+      return write([](Transaction& it) { return it.key_value()->erase("effects"); });
+    write([](Transaction& it) { return it.sql()->execute("DROP TABLE IF EXISTS effect"); });
+    write([](Transaction& it) { return it.sql()->execute(GetParam().effect_table); });
   }
 
   void send(int from, int to, const std::string& producer_name = "shop") {
@@ -82,8 +89,8 @@ class LiveSuite : public ::testing::TestWithParam<LiveKind> {
   }
 
   static Handler insert_effect() {
-    return each([](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
-      ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+    return each([](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
+      ONCE_TRY(add_effect(transaction, delivery.id));
       return applied();
     });
   }
@@ -109,14 +116,7 @@ class LiveSuite : public ::testing::TestWithParam<LiveKind> {
     return done;
   }
 
-  std::vector<std::string> effects() {
-    auto store = open();
-    auto transaction = store->begin("look").value();
-    const Rows found = transaction->sql()->query("SELECT id FROM effect ORDER BY number").value();
-    std::vector<std::string> ids;
-    for (const Row& row : found) ids.push_back(std::get<std::string>(row.at(0)));
-    return ids;
-  }
+  std::vector<std::string> effects() { return effects_of(*open()); }
 
   static inline int scopes_ = 0;
   Scratch scratch_;
@@ -139,8 +139,9 @@ TEST_P(LiveSuite, a_server_that_is_killed_under_load_loses_and_doubles_nothing) 
     }
   });
   // In the middle of a batch the server is killed, and the handler goes on with a dead connection.
-  const auto interrupted = [&](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
-    ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+  const auto interrupted = [&](const Delivery& delivery,
+                               Transaction& transaction) -> Result<Outcome> {
+    ONCE_TRY(add_effect(transaction, delivery.id));
     const int due = static_cast<int>(delivery.offset / (count / (kills + 1)));
     if (due > asked && asked < kills) {
       ++asked;
@@ -170,9 +171,9 @@ TEST_P(LiveSuite, a_commit_cut_at_every_byte_happens_once) {
     bool armed = false;
     // When the handler runs, the next commit is that of its message.
     const auto cut_my_commit = [&](const Delivery& delivery,
-                                   SqlTransaction& sql) -> Result<Outcome> {
+                                   Transaction& transaction) -> Result<Outcome> {
       if (!std::exchange(armed, true)) proxy.arm(fault);
-      ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
+      ONCE_TRY(add_effect(transaction, delivery.id));
       return applied();
     };
     const Status consumed = consume(*store, one_each, each(cut_my_commit));
@@ -184,10 +185,11 @@ TEST_P(LiveSuite, a_commit_cut_at_every_byte_happens_once) {
   };
   // Of the request, from the commit on, until it is not cut any more; then of its answer.
   std::size_t bytes = 0;
-  while (attempt({.match = "COMMIT", .client_bytes = bytes, .answer_bytes = 0})) ++bytes;
+  const std::string mark = GetParam().commit_mark;
+  while (attempt({.match = mark, .client_bytes = bytes, .answer_bytes = 0})) ++bytes;
   EXPECT_GT(bytes, 6u);
   bytes = 0;
-  while (attempt({.match = "COMMIT", .client_bytes = std::nullopt, .answer_bytes = bytes})) ++bytes;
+  while (attempt({.match = mark, .client_bytes = std::nullopt, .answer_bytes = bytes})) ++bytes;
   EXPECT_GT(bytes, 6u);
   EXPECT_EQ(effects(), ids_to(sent));
   EXPECT_GT(rechecked, 0u);
@@ -227,8 +229,7 @@ TEST_P(LiveSuite, H18_a_thousand_duplicates_at_once_have_one_effect_and_starve_n
           const Entry entry{"the one", {}, 1, "p0", 0};
           const auto verdicts = ONCE_TRY(transaction->admit(std::span(&entry, 1)));
           if (verdicts[0].kind == Verdict::Kind::fresh)
-            ONCE_TRY(transaction->sql()->execute("INSERT INTO effect (id) VALUES (?)",
-                                                 {Blob{"the one"}}, rows(1)));
+            ONCE_TRY(add_effect(*transaction, "the one"));
           ONCE_TRY(transaction->commit());
           return verdicts[0].kind;
         };
@@ -253,16 +254,16 @@ TEST_P(LiveSuite, H20_of_two_owners_of_one_partition_the_older_is_fenced) {
   std::atomic<bool> running = false;
   Status zombie;
   std::thread older([&] {
-    zombie = consume(
-        *first, options(),
-        each([&](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
-          ONCE_TRY(sql.execute("INSERT INTO effect (id) VALUES (?)", {Blob{delivery.id}}, rows(1)));
-          if (delivery.offset == 100) {
-            running = true;
-            std::this_thread::sleep_for(std::chrono::milliseconds(300));
-          }
-          return applied();
-        }));
+    zombie =
+        consume(*first, options(),
+                each([&](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
+                  ONCE_TRY(add_effect(transaction, delivery.id));
+                  if (delivery.offset == 100) {
+                    running = true;
+                    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                  }
+                  return applied();
+                }));
   });
   while (!running) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   LogSourceOptions bounded;

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "cli/exit_code.h"
 #include "cli/message_json.h"
-#include "open/url.h"
+#include "open/log_address.h"
 
 namespace once::cli {
 namespace {

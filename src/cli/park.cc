@@ -16,7 +16,7 @@
 #include "cli/failure_group.h"
 #include "cli/message_json.h"
 #include "cli/replay.h"
-#include "open/url.h"
+#include "open/log_address.h"
 
 namespace once::cli {
 namespace {

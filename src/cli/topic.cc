@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "open/url.h"
+#include "open/log_address.h"
 
 namespace once::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/message_json.h"
-#include "open/url.h"
+#include "open/log_address.h"
 
 namespace once::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "open/url.h"
+#include "open/log_address.h"
 
 namespace once {
 namespace {

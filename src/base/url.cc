@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "open/url.h"
+#include "base/url.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,12 +33,12 @@ Result<std::string> percent_decode(std::string_view text, std::string_view url) 
     if (high < 0 || low < 0)
       return fail_url(fmt::format(
           "\"{}\": % must be followed by two hexadecimal digits; write %25 for a percent sign",
-          url));
+          shown_url(url)));
     decoded.push_back(static_cast<char>(high * 16 + low));
     i += 2;
   }
   if (decoded.find('\0') != std::string::npos)
-    return fail_url(fmt::format("\"{}\" holds a NUL byte", url));
+    return fail_url(fmt::format("\"{}\" holds a NUL byte", shown_url(url)));
   return decoded;
 }
 
@@ -71,10 +71,10 @@ Status parse_query(std::string_view query, std::string_view text, Url& url) {
     query.remove_prefix(std::min(query.size(), pair.size() + 1));
     const auto equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return fail_url(fmt::format("\"{}\": a parameter is written name=value", text));
+      return fail_url(fmt::format("\"{}\": a parameter is written name=value", shown_url(text)));
     std::string name = ONCE_TRY(percent_decode(pair.substr(0, equals), text));
     if (url.parameter(name) != nullptr)
-      return fail_url(fmt::format("\"{}\" gives the parameter {} twice", text, name));
+      return fail_url(fmt::format("\"{}\" gives the parameter {} twice", shown_url(text), name));
     url.parameters.emplace_back(std::move(name),
                                 ONCE_TRY(percent_decode(pair.substr(equals + 1), text)));
   }
@@ -94,7 +94,39 @@ Result<std::string_view> without_authority(std::string_view path, std::string_vi
   return path;
 }
 
+// Takes `//user:password@hosts/` off the path.
+Status parse_authority(std::string_view& path, std::string_view text, Url& url) {
+  if (!path.starts_with("//")) return {};
+  path.remove_prefix(2);
+  std::string_view authority = path.substr(0, path.find('/'));
+  path.remove_prefix(std::min(path.size(), authority.size() + 1));
+  if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
+    const std::string_view who = authority.substr(0, at);
+    authority.remove_prefix(at + 1);
+    const auto colon = std::min(who.find(':'), who.size());
+    url.user = ONCE_TRY(percent_decode(who.substr(0, colon), text));
+    if (colon < who.size()) url.password = ONCE_TRY(percent_decode(who.substr(colon + 1), text));
+  }
+  url.hosts = ONCE_TRY(percent_decode(authority, text));
+  return {};
+}
+
+bool is_local(std::string_view scheme) { return scheme == "file" || scheme == "sqlite"; }
+
 }  // namespace
+
+std::string shown_url(std::string_view text) {
+  std::string shown(text.substr(0, text.find('?')));
+  if (shown.size() < text.size()) shown += "?...";
+  const auto begin = shown.find("://");
+  if (begin == std::string::npos) return shown;
+  const auto end = std::min(shown.find('/', begin + 3), shown.size());
+  const auto at = shown.rfind('@', end);
+  if (at == std::string::npos || at < begin) return shown;
+  const auto colon = shown.find(':', begin + 3);
+  if (colon < at) shown.replace(colon, at - colon, ":***");
+  return shown;
+}
 
 const std::string* Url::parameter(std::string_view name) const {
   for (const auto& [known, value] : parameters)
@@ -116,8 +148,10 @@ Result<Url> parse_url(std::string_view text) {
     ONCE_TRY(parse_query(rest.substr(question + 1), text, url));
     rest = rest.substr(0, question);
   }
-  if (url.scheme == "file" || url.scheme == "sqlite")
+  if (is_local(url.scheme))
     rest = ONCE_TRY(without_authority(rest, text));
+  else
+    ONCE_TRY(parse_authority(rest, text, url));
   url.path = ONCE_TRY(percent_decode(rest, text));
   return url;
 }
@@ -154,25 +188,6 @@ Status require_parameters(const Url& url, std::span<const std::string_view> know
                                 fmt::join(known, ", ")));
   }
   return {};
-}
-
-Result<LogAddress> log_address_of(const Url& url) {
-  std::string_view path = url.path;
-  const bool trailing = path.ends_with('/');
-  while (path.ends_with('/')) path.remove_suffix(1);
-  const auto slash = path.find_last_of('/');
-  const std::string_view topic = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  if (topic.empty() || topic == "." || topic == "..")
-    return fail_url(fmt::format("\"file:{}\" names no topic; write file:DIR/TOPIC", url.path));
-  if (trailing)
-    return fail_url(
-        fmt::format("\"file:{}\" ends with a slash, so it names no topic; write "
-                    "file:{} for the topic \"{}\"",
-                    url.path, path, topic));
-  std::string directory = ".";
-  if (slash == 0) directory = "/";
-  if (slash != std::string_view::npos && slash > 0) directory = path.substr(0, slash);
-  return LogAddress{std::move(directory), std::string(topic)};
 }
 
 }  // namespace once

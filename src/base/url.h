@@ -11,28 +11,26 @@
 
 namespace once {
 
-// A URL taken apart: `file:data/orders?end=stop`. Path and values are percent-decoded, so that any
-// byte but NUL can be written in them.
+// A URL taken apart: `file:data/orders?end=stop`, `kafka://me:secret@a:9092,b:9092/orders?group=x`.
+// All parts are percent-decoded, so that any byte but NUL can be written in them.
 struct Url {
   std::string scheme;
-  std::string path;
+  std::string user;
+  std::string password;
+  std::string hosts;  // as written: HOST:PORT, or several with commas
+  std::string path;   // behind the hosts, without the slash between them
   std::vector<std::pair<std::string, std::string>> parameters;
 
   // The value of a parameter, or nullptr.
   const std::string* parameter(std::string_view name) const;
 };
 
-// A topic of the embedded log.
-struct LogAddress {
-  std::string directory;
-  std::string topic;
-
-  bool operator==(const LogAddress&) const = default;
-};
-
-// All errors of these functions have the tag "url".
+// All errors of these functions have the tag "url" and show no secret.
 
 Result<Url> parse_url(std::string_view text);
+
+// A URL as people may see it: without password and without the values of parameters.
+std::string shown_url(std::string_view text);
 
 // Refuses a scheme that is not in `known`; `purpose` ("source", ...) is for the error, which
 // names the nearest one.
@@ -41,9 +39,6 @@ Status require_scheme(const Url& url, std::span<const std::string_view> known,
 
 // Refuses a parameter that is not in `known`.
 Status require_parameters(const Url& url, std::span<const std::string_view> known);
-
-// file:DIR/TOPIC; the last part of the path is the topic.
-Result<LogAddress> log_address_of(const Url& url);
 
 // The one of `known` that is most like `word`, or an empty view when none is.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "open/url.h"
+#include "base/url.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,6 @@ namespace once {
 namespace {
 
 using namespace std::string_view_literals;
-
-LogAddress address_of(std::string_view text) { return log_address_of(*parse_url(text)).value(); }
 
 TEST(Url, is_taken_apart_into_scheme_path_and_parameters) {
   const Url url = parse_url("file:data/orders?end=stop&note=a%26b").value();
@@ -78,19 +76,26 @@ TEST(Url, unknown_parameter_is_answered_with_the_known_ones) {
   EXPECT_TRUE(require_parameters(*parse_url("file:a/b?end=stop"), known));
 }
 
-TEST(Url, log_address_is_directory_and_topic) {
-  EXPECT_EQ(address_of("file:data/orders"), (LogAddress{"data", "orders"}));
-  EXPECT_EQ(address_of("file:/orders"), (LogAddress{"/", "orders"}));
-  EXPECT_EQ(address_of("file:orders"), (LogAddress{".", "orders"}));
-  EXPECT_EQ(address_of("file:/a//b/orders"), (LogAddress{"/a//b", "orders"}));
+TEST(Url, of_servers_has_hosts_a_user_and_a_password) {
+  const Url url = parse_url("kafka://me:s%40cret@a:9092,b:9093/orders?group=x").value();
+  EXPECT_EQ(url.user, "me");
+  EXPECT_EQ(url.password, "s@cret");
+  EXPECT_EQ(url.hosts, "a:9092,b:9093");
+  EXPECT_EQ(url.path, "orders");
+  EXPECT_EQ(*url.parameter("group"), "x");
+  EXPECT_EQ(parse_url("kafka://a:9092")->path, "");
 }
 
-TEST(Url, log_address_without_a_topic_is_refused) {
-  for (const auto text : {"file:"sv, "file:/"sv, "file:data/"sv, "file:data/.."sv, "file:."sv}) {
-    const auto address = log_address_of(*parse_url(text));
-    ASSERT_FALSE(address) << text;
-    EXPECT_EQ(address.error().tag, "url");
-    EXPECT_NE(address.error().text.find("file:"), std::string::npos);
+TEST(Url, is_shown_without_secrets) {
+  EXPECT_EQ(shown_url("kafka://me:secret@a:9092/orders?sasl.password=secret"),
+            "kafka://me:***@a:9092/orders?...");
+  EXPECT_EQ(shown_url("kafka://a:9092/orders"), "kafka://a:9092/orders");
+  EXPECT_EQ(shown_url("file:data/or@ders"), "file:data/or@ders");
+  for (const auto text : {"kafka://me:sec%ret@a/t"sv, "kafka://me:secret@a/t?x"sv}) {
+    const auto url = parse_url(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_EQ(url.error().text.find("secret"), std::string::npos) << url.error().text;
+    EXPECT_EQ(url.error().text.find("sec%"), std::string::npos) << url.error().text;
   }
 }
 

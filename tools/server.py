@@ -3,24 +3,33 @@
 """Real servers for tests, benchmarks and people: each on a private port and in a private directory,
 on the loopback address, as an unprivileged user when we are root.
 
-    tools/server.py start postgresql|mariadb|redis --dir DIR [--port N] [--set NAME=VALUE ...]
-    tools/server.py stop|kill|restart|status --dir DIR
+    tools/server.py start postgresql|mariadb|redis|kafka --dir DIR [--port N] [--set NAME=VALUE ...]
+                    [--disk SIZE] [--tls]
+    tools/server.py stop|kill|restart|remove|status --dir DIR
+    tools/server.py fill|free --dir DIR
     tools/server.py url --dir DIR
 
 `start` makes the data directory when it is new, waits until the server answers and prints its URL
-for --store. `kill` is SIGKILL to all its processes; `start` after it recovers. Exit codes: 0 done,
-1 failed, 77 this machine does not have the server.
+for --store. `kill` is SIGKILL to all its processes; `start` after it recovers; `remove` also takes
+the directory away. With --disk (root only) the data are on a file system of that size, which
+`fill` fills to the last byte and `free` relieves. With --tls the server has a certificate that
+DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not. Exit codes: 0 done, 1 failed, 77 this
+machine does not have the server.
 """
 import argparse
+import errno
 import glob
+import hashlib
 import json
 import os
 import pwd
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 MISSING = 77
@@ -79,9 +88,11 @@ class Server:
 
     stop_signal = signal.SIGTERM
 
-    def __init__(self, directory, port, settings):
-        self.directory, self.port, self.settings = directory, port, settings
-        self.data = os.path.join(directory, "data")
+    def __init__(self, directory, port, settings, disk=None):
+        self.directory, self.port, self.settings, self.disk = directory, port, settings, disk
+        self.mounted = os.path.join(directory, "disk")
+        self.ballast = os.path.join(self.mounted, "ballast")
+        self.data = os.path.join(self.mounted if disk else directory, "data")
         self.log = os.path.join(directory, "log")
 
     def make(self):
@@ -109,6 +120,8 @@ class Server:
         if account:
             os.chown(self.directory, account["user"], account["group"])
         if new:
+            if self.disk:
+                self.mount(account)
             self.make(account)
         with open(self.log, "ab") as log:
             process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
@@ -128,11 +141,63 @@ class Server:
     def save(self, pid):
         with open(os.path.join(self.directory, "server.json"), "w", encoding="utf-8") as file:
             json.dump({"kind": self.name, "pid": pid, "port": self.port,
-                       "settings": self.settings}, file)
+                       "settings": self.settings, "disk": self.disk}, file)
+
+    def mount(self, account):
+        os.makedirs(self.mounted, exist_ok=True)
+        try:
+            run(["mount", "-t", "tmpfs", "-o", f"size={self.disk},mode=755", "tmpfs", self.mounted])
+        except (Failed, FileNotFoundError) as failure:
+            raise Missing(f"a file system of its own for {self.name} ({failure})") from None
+        if account:
+            os.chown(self.mounted, account["user"], account["group"])
+
+    def fill(self):
+        """Takes all space that is left, also what becomes free meanwhile."""
+        with open(self.ballast, "ab", buffering=0) as ballast:
+            for piece in (1 << 20, 1 << 12):
+                try:
+                    while True:
+                        ballast.write(bytes(piece))
+                except OSError as failure:
+                    if failure.errno != errno.ENOSPC:
+                        raise
+
+    def free(self):
+        if os.path.exists(self.ballast):
+            os.remove(self.ballast)
+
+    def remove(self):
+        if self.disk:
+            run(["umount", self.mounted])
+        shutil.rmtree(self.directory)
+
+
+def make_certificates(directory):
+    """A certificate for the loopback address, the authority that signed it, and another one."""
+    folder = os.path.join(directory, "tls")
+    os.makedirs(folder)
+    account = unprivileged()
+
+    def make(name, *more):
+        key, certificate = (os.path.join(folder, name + end) for end in (".key", ".pem"))
+        run([program("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", f"/CN=once {name}",
+             "-keyout", key, "-out", certificate, *more])
+        os.chmod(key, 0o600)
+        if account:
+            os.chown(key, account["user"], account["group"])
+        return key, certificate
+
+    authority_key, authority = make("ca")
+    make("other_ca")
+    return make("server", "-CA", authority, "-CAkey", authority_key, "-addext",
+                "subjectAltName=IP:127.0.0.1,DNS:localhost")
 
 
 class PostgreSql(Server):
     name = "postgresql"
+    tls_settings = ("ssl_key_file", "ssl_cert_file")
     folders = ("/usr/lib/postgresql/*/bin",)
 
     # Without waiting for clients that keep their connections.
@@ -179,6 +244,7 @@ class PostgreSql(Server):
 
 class MariaDb(Server):
     name = "mariadb"
+    tls_settings = ("ssl_key", "ssl_cert")
 
     def url(self):
         return super().url().replace("mariadb://", "mysql://")
@@ -242,7 +308,85 @@ class Redis(Server):
             return False
 
 
-KINDS = {kind.name: kind for kind in (PostgreSql, MariaDb, Redis)}
+class Kafka(Server):
+    """One process that is broker and controller (KRaft), from the jars that tools/kafka names."""
+
+    name = "kafka"
+    pom = os.path.join(os.path.dirname(os.path.realpath(__file__)), "kafka", "pom.xml")
+
+    def url(self):
+        return f"kafka://127.0.0.1:{self.port}"
+
+    def jars(self):
+        """Where the jars are; fetched when this version of the list is new here."""
+        with open(self.pom, "rb") as file:
+            version = hashlib.sha256(file.read()).hexdigest()[:12]
+        cache = f"/var/tmp/once-jars-{os.geteuid()}"
+        os.makedirs(cache, mode=0o755, exist_ok=True)
+        if os.stat(cache).st_uid != os.geteuid():
+            raise Failed(f"{cache} belongs to somebody else; remove it")
+        kept = os.path.join(cache, f"kafka-{version}")
+        if not os.path.isdir(kept):
+            with tempfile.TemporaryDirectory(dir=cache) as fetched:
+                lib = os.path.join(fetched, "lib")
+                run([program("mvn"), "-q", "-B", "-f", self.pom, "dependency:copy-dependencies",
+                     f"-DoutputDirectory={lib}", "-DincludeScope=runtime"])
+                os.chmod(lib, 0o755)
+                try:
+                    os.rename(lib, kept)
+                except OSError:
+                    if not os.path.isdir(kept):  # else another has just done the same
+                        raise
+        return os.path.join(kept, "*")
+
+    def java(self, main, *arguments):
+        return [program("java"), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", self.jars(), main,
+                *arguments]
+
+    def make(self, account):
+        program("java")
+        controller = free_port()
+        settings = {
+            "process.roles": "broker,controller", "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": self.data, "auto.create.topics.enable": "false",
+            "group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000",
+            "offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1", "transaction.state.log.num.partitions": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **self.settings}
+        with open(self.properties(), "w", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in settings.items())
+        os.chmod(self.properties(), 0o644)
+        run(self.java("kafka.tools.StorageTool", "format", "-t", "b25jZS1rYWZrYS10ZXN0cw", "-c",
+                      self.properties()), cwd=self.directory, **account)
+
+    def properties(self):
+        return os.path.join(self.directory, "kafka.properties")
+
+    def command(self):
+        return self.java("kafka.Kafka", self.properties())
+
+    def answers(self):
+        """Asks for the brokers (Metadata, version 1, no topics): there must be one."""
+        body = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(struct.pack(">i", len(body)) + body)
+                answer = connection.recv(4 + 4 + 4, socket.MSG_WAITALL)
+                return len(answer) == 12 and struct.unpack(">iii", answer)[2] > 0
+        except OSError:
+            return False
+
+
+KINDS = {kind.name: kind for kind in (Kafka, PostgreSql, MariaDb, Redis)}
 
 
 def load(directory):
@@ -252,7 +396,8 @@ def load(directory):
             saved = json.load(file)
     except FileNotFoundError:
         raise Failed(f"{directory} has no server; start one") from None
-    return KINDS[saved["kind"]](directory, saved["port"], saved["settings"]), saved["pid"]
+    server = KINDS[saved["kind"]](directory, saved["port"], saved["settings"], saved.get("disk"))
+    return server, saved["pid"]
 
 
 def status_of(pid):
@@ -303,20 +448,28 @@ def start(options):
         server, pid = load(options.dir)
         if is_alive(pid):
             raise Failed(f"{options.dir}: the server is running already, process {pid}")
+        server.ended()  # perhaps by itself
     else:
         settings = dict(setting.split("=", 1) for setting in options.set)
-        server = KINDS[options.kind](options.dir, options.port or free_port(), settings)
+        kind = KINDS[options.kind]
+        if options.tls:
+            settings.update({"ssl": "on"}, **dict(zip(kind.tls_settings,
+                                                      make_certificates(options.dir))))
+        server = kind(options.dir, options.port or free_port(), settings, options.disk)
     server.start()
     print(server.url())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("action", choices=["start", "stop", "kill", "restart", "status", "url"])
+    parser.add_argument("action", choices=["start", "stop", "kill", "restart", "remove", "status",
+                                           "fill", "free", "url"])
     parser.add_argument("kind", nargs="?", choices=sorted(KINDS))
     parser.add_argument("--dir", required=True)
     parser.add_argument("--port", type=int)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--disk", metavar="SIZE")
+    parser.add_argument("--tls", action="store_true")
     options = parser.parse_args()
     options.dir = os.path.abspath(options.dir)
     if options.action == "start" and not options.kind:
@@ -332,6 +485,13 @@ def main():
             print(server.url())
         elif options.action == "status":
             print("running" if is_alive(pid) else "stopped")
+        elif options.action == "fill":
+            server.fill()
+        elif options.action == "free":
+            server.free()
+        elif options.action == "remove":
+            end(server, pid, signal.SIGKILL)
+            server.remove()
         else:
             end(server, pid, signal.SIGKILL if options.action == "kill" else server.stop_signal)
             if options.action == "restart":

@@ -9,5 +9,6 @@ namespace once::bench {
 void bench_pipeline(const Settings& settings);
 void bench_log(const Settings& settings);
 void bench_growth(const Settings& settings);
+void bench_servers(const Settings& settings);
 
 }  // namespace once::bench

@@ -15,10 +15,6 @@ constexpr std::int64_t first_ms = 1'750'000'000'000;
 constexpr std::uint64_t messages_per_ms = 1000;
 constexpr std::string_view partition_name = "load/0";
 
-std::int64_t time_of(std::uint64_t number) {
-  return first_ms + static_cast<std::int64_t>(number / messages_per_ms);
-}
-
 std::uint64_t low_part(std::uint64_t number) { return scramble(number ^ 0x5bd1e995'5bd1e995ULL); }
 
 std::string random_id(std::uint64_t high, std::uint64_t low) {
@@ -27,6 +23,10 @@ std::string random_id(std::uint64_t high, std::uint64_t low) {
 }
 
 }  // namespace
+
+std::int64_t born_ms(std::uint64_t number) {
+  return first_ms + static_cast<std::int64_t>(number / messages_per_ms);
+}
 
 std::uint64_t scramble(std::uint64_t number) {
   std::uint64_t z = number + 0x9e3779b97f4a7c15ULL;
@@ -39,7 +39,7 @@ std::uint64_t scramble(std::uint64_t number) {
 std::string make_id(IdKind kind, std::uint64_t number) {
   const std::uint64_t low = low_part(number);
   if (kind == IdKind::random) return random_id(scramble(number), low);
-  const auto time = static_cast<std::uint64_t>(time_of(number));
+  const auto time = static_cast<std::uint64_t>(born_ms(number));
   return fmt::format("{:08x}-{:04x}-7{:03x}-a{:03x}-{:012x}", time >> 16, time & 0xffff,
                      number % messages_per_ms, low >> 48 & 0xfff, low & 0xffff'ffff'ffffULL);
 }
@@ -70,7 +70,7 @@ Message make_message(IdKind kind, std::uint64_t number) {
       fmt::format(R"({{"order":{},"account":{},"amount":1,"note":")", number, message.key);
   message.body.resize(body_bytes - 2, 'n');
   message.body += "\"}";
-  message.timestamp_ms = time_of(number);
+  message.timestamp_ms = born_ms(number);
   return message;
 }
 

@@ -41,6 +41,7 @@ enum class IdKind : std::uint8_t {
 // body of 100 bytes. The same number always gives the same message.
 Message make_message(IdKind kind, std::uint64_t number);
 std::string make_id(IdKind kind, std::uint64_t number);
+std::int64_t born_ms(std::uint64_t number);
 // As many ids as a ledger that has seen `count` messages, in an order in which they can be put in
 // quickly; afterwards its pages are as full as if they had come one by one. None of them is the id
 // of a message that is numbered `count` or higher.

@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
       ->callback([&] { once::bench::bench_log(settings); });
   app.add_subcommand("growth", "the cost of a message in a small and in a large ledger and log")
       ->callback([&] { once::bench::bench_growth(settings); });
+  app.add_subcommand("servers", "PostgreSQL and MariaDB: pipelines, the recipe, set-based SQL")
+      ->callback([&] { once::bench::bench_servers(settings); });
   app.require_subcommand(1);
   app.parse_complete_callback([&] {
     if (!settings.quick) return;

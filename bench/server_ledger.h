@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/handler.h>
+#include <once/store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "load.h"
+#include "server.h"
+
+namespace once::bench {
+
+// How our side does the work of a message.
+enum class Way : std::uint8_t {
+  each,           // a statement per message
+  each_expected,  // the same, and it must touch one row
+  batch,          // one statement for all new messages of a batch
+  position_only,  // the same from an ordered source whose messages have no ids
+};
+
+// A store on a server with accounts, the pipelines that pay into them, and the tables of the peers.
+class ServerLedger {
+ public:
+  ServerLedger(const ServerKind& kind, const std::string& url);
+
+  // New messages through a pipeline with one lane. Only that is timed; the books are checked
+  // afterwards. Each call begins with an empty ledger, unless it was filled.
+  double messages_per_s(Way way, IdKind ids, std::size_t count, std::size_t rows);
+
+  // The same by hand, on as many connections, each with a thread of its own.
+  double recipe_messages_per_s(IdKind ids, std::size_t count, std::size_t connections);
+  double set_based_messages_per_s(IdKind ids, std::size_t count, std::size_t rows);
+
+  void fill(IdKind ids, std::uint64_t rows);
+
+  Store& store() { return *store_; }
+  const std::string& url() const { return url_; }
+  // Messages that no one has seen.
+  std::vector<Message> next_messages(IdKind ids, std::size_t count);
+
+ private:
+  std::int64_t sum_of_balances();
+  // Empties what both sides remember, so that all rounds begin alike.
+  void clear();
+  void check_books(std::int64_t before, std::size_t count);
+
+  const ServerKind& kind_;
+  const std::string url_;
+  std::unique_ptr<Peer> peer_;
+  std::unique_ptr<Store> store_;
+  bool filled_ = false;
+  std::uint64_t next_ = 0;  // the number of the next message
+};
+
+// What a handler of each way does; `batch` in the dialect of the store.
+Handler pay(Way way);
+
+}  // namespace once::bench

@@ -26,7 +26,7 @@ class ServerUnderTest final : public StoreUnderTest {
     open();
   }
   void lose_next_commit(bool kept) override {
-    ChaosProxy::Fault fault{.match = Home::commit_word, .client_bytes = std::nullopt};
+    ChaosProxy::Fault fault{.match = Home::commit_mark, .client_bytes = std::nullopt};
     if (!kept) fault.client_bytes = 0;
     proxy().arm(fault);
   }

@@ -30,7 +30,23 @@ struct LiveKind {
   std::function<Result<std::unique_ptr<Store>>(const std::string& url)> open;
   std::string effect_table;  // as StoreUnderTest::effect_table; empty where there are no tables
   std::string commit_mark = "COMMIT";  // the bytes with which the request to commit begins
+  // For the suites of live_suite_*.h, which not every store has.
+  std::function<void(const std::string& statement, const std::string& url)> administer = {};
+  std::function<std::string(const std::string& place, const std::string& url)> in = {};
+  LiveServerOptions small_disk = {};
+  std::string fill_log = {};    // a statement that fills the server's log, and nothing else
+  std::string old_schema = {};  // of version 1, with data: see live_suite_schema.h
 };
+
+// What a home (testing/postgres_home.h) says about itself.
+template <class Home>
+LiveKind live_kind() {
+  LiveKind kind{Home::name, &Home::server(), [](const std::string& url) { return Home::open(url); },
+                Home::effect_table, Home::commit_mark};
+  kind.administer = Home::administer;
+  kind.in = Home::in;
+  return kind;
+}
 
 inline void PrintTo(const LiveKind& kind, std::ostream* out) { *out << kind.name; }
 
@@ -43,7 +59,7 @@ class LiveSuite : public ::testing::TestWithParam<LiveKind> {
     scope_ = fmt::format("live {}", ++scopes_);
   }
 
-  LiveServer& server() { return *GetParam().server; }
+  LiveServer& server() { return *server_; }
 
   std::unique_ptr<Store> open(const std::string& url) {
     auto store = GetParam().open(url);
@@ -119,6 +135,7 @@ class LiveSuite : public ::testing::TestWithParam<LiveKind> {
   std::vector<std::string> effects() { return effects_of(*open()); }
 
   static inline int scopes_ = 0;
+  LiveServer* server_ = GetParam().server;
   Scratch scratch_;
   std::string scope_;
   Statistics statistics_;

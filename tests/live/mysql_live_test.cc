@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/live_suite.h"
-#include "store/mysql/mysql.h"
+#include "live/live_suite_disk.h"
+#include "testing/mysql_home.h"
 
 namespace once::testing {
 namespace {
 
-LiveServer& server() {
-  static LiveServer made("mariadb");
-  return made;
-}
+using Home = MysqlHome;
+
+LiveServer& server() { return Home::server(); }
+void administer(const std::string& statements) { Home::administer(statements); }
 
 LiveKind mariadb() {
-  return {"mariadb", &server(), [](const std::string& url) { return open_mysql_store(url); },
-          "CREATE TABLE effect (number BIGINT AUTO_INCREMENT PRIMARY KEY, "
-          "id VARBINARY(1024) NOT NULL)"};
+  LiveKind kind = live_kind<Home>();
+  kind.small_disk.disk = "160M";
+  kind.small_disk.settings = {"innodb_log_file_size=16M", "innodb_buffer_pool_size=32M"};
+  return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, LiveSuite, ::testing::Values(mariadb()));
-
-// Runs a statement as the administrator.
-void administer(const std::string& statement) {
-  auto admin = MysqlConnection::open(MysqlAddress::parse(server().url()).value()).value();
-  const auto done = admin->ask(statement);
-  ASSERT_TRUE(done) << done.error().text;
-}
+INSTANTIATE_TEST_SUITE_P(Mariadb, FullDisk, ::testing::Values(mariadb()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;
@@ -49,15 +45,15 @@ TEST(MysqlLive, missing_rights_are_named) {
   administer("CREATE DATABASE closed");
   administer("CREATE USER guest@'%' IDENTIFIED BY 'guest'");
   administer("GRANT SELECT ON closed.* TO guest@'%'");
-  std::string url = with(server().url(), "once:once-test-secret", "guest:guest");
-  const auto denied = open_mysql_store(url.substr(0, url.rfind('/')) + "/closed");
+  const std::string url = with(server().url(), "once:once-test-secret", "guest:guest");
+  const auto denied = open_mysql_store(Home::in("closed", url));
   ASSERT_FALSE(denied);
   EXPECT_EQ(denied.error().tag, "denied") << denied.error().text;
 }
 
 TEST(MysqlLive, a_schema_of_a_newer_program_is_refused) {
   administer("CREATE DATABASE newer");
-  const std::string url = server().url().substr(0, server().url().rfind('/')) + "/newer";
+  const std::string url = Home::in("newer");
   ASSERT_TRUE(open_mysql_store(url));
   administer("UPDATE newer.once_schema SET version = 99");
   const auto refused = open_mysql_store(url);
@@ -77,7 +73,7 @@ TEST(MysqlLive, H22_settings_that_lose_commits_are_refused) {
 
 TEST(MysqlLive, many_programs_make_the_schema_at_once) {
   administer("CREATE DATABASE together");
-  const std::string url = server().url().substr(0, server().url().rfind('/')) + "/together";
+  const std::string url = Home::in("together");
   std::vector<std::thread> programs;
   for (int i = 0; i < 8; ++i)
     programs.emplace_back([&] {

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/live_suite.h"
-#include "store/postgres/postgres.h"
+#include "live/live_suite_disk.h"
+#include "testing/postgres_home.h"
 
 namespace once::testing {
 namespace {
 
-LiveServer& server() {
-  static LiveServer made("postgresql");
-  return made;
-}
+using Home = PostgresHome;
+
+LiveServer& server() { return Home::server(); }
+void administer(const std::string& statements) { Home::administer(statements); }
 
 LiveKind postgres() {
-  return {"postgres", &server(), [](const std::string& url) { return open_postgresql_store(url); },
-          "CREATE TABLE effect (number BIGSERIAL PRIMARY KEY, id BYTEA NOT NULL)"};
+  LiveKind kind = live_kind<Home>();
+  kind.small_disk.disk = "160M";
+  // Writes to the log need no room elsewhere: it is the log that runs out of space.
+  kind.fill_log = "SELECT pg_logical_emit_message(false, 'ballast', repeat('x', 4000000))";
+  return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, LiveSuite, ::testing::Values(postgres()));
-
-// Runs statements as the administrator.
-void administer(const std::string& statements) {
-  auto admin = PgConnection::open(server().url(), "admin").value();
-  const Status done = admin->script(statements);
-  ASSERT_TRUE(done) << done.error().text;
-}
+INSTANTIATE_TEST_SUITE_P(Postgres, FullDisk, ::testing::Values(postgres()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;
@@ -52,7 +50,7 @@ TEST(PostgresLive, missing_rights_are_named) {
       "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN PASSWORD 'guest'; "
       "REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE SCHEMA closed;");
   const std::string url = with(server().url(), "once:once-test-secret", "guest:guest");
-  const auto denied = open_postgresql_store(url + "?options=-csearch_path%3Dclosed");
+  const auto denied = open_postgresql_store(Home::in("closed", url));
   ASSERT_FALSE(denied);
   EXPECT_EQ(denied.error().remedy, Remedy::stop);
   EXPECT_TRUE(denied.error().tag == "denied" || denied.error().tag == "sql") << denied.error().text;
@@ -60,7 +58,7 @@ TEST(PostgresLive, missing_rights_are_named) {
 
 TEST(PostgresLive, a_schema_of_a_newer_program_is_refused) {
   administer("CREATE SCHEMA newer;");
-  const std::string url = server().url() + "?options=-csearch_path%3Dnewer";
+  const std::string url = Home::in("newer");
   ASSERT_TRUE(open_postgresql_store(url));
   administer("UPDATE newer.once_schema SET version = 99;");
   const auto refused = open_postgresql_store(url);
@@ -80,7 +78,7 @@ TEST(PostgresLive, H22_settings_that_lose_commits_are_refused) {
 
 TEST(PostgresLive, many_programs_make_the_schema_at_once) {
   administer("CREATE SCHEMA together;");
-  const std::string url = server().url() + "?options=-csearch_path%3Dtogether";
+  const std::string url = Home::in("together");
   std::vector<std::thread> programs;
   for (int i = 0; i < 8; ++i)
     programs.emplace_back([&] {
@@ -92,7 +90,7 @@ TEST(PostgresLive, many_programs_make_the_schema_at_once) {
 
 TEST(PostgresLive, H23_a_transaction_that_commits_late_is_not_skipped_by_the_relay) {
   administer("CREATE SCHEMA late;");
-  auto store = open_postgresql_store(server().url() + "?options=-csearch_path%3Dlate").value();
+  auto store = open_postgresql_store(Home::in("late")).value();
   auto early = store->begin("a").value();
   ASSERT_TRUE(early->enqueue("points", {.id = "took its number first"}));
   ASSERT_TRUE(early->sql()->query("SELECT 1"));  // sent

@@ -15,7 +15,7 @@ namespace once::testing {
 // As PostgresHome: a MariaDB, whose places are databases.
 struct MysqlHome {
   static constexpr const char* name = "mysql";
-  static constexpr const char* commit_word = "COMMIT";
+  static constexpr const char* commit_mark = "COMMIT";
   static constexpr const char* effect_table =
       "CREATE TABLE effect (number BIGINT AUTO_INCREMENT PRIMARY KEY, id VARBINARY(1024) NOT NULL)";
   static constexpr const char* kinds_table =

@@ -16,7 +16,7 @@ namespace once::testing {
 // for each test that asks for one. Other homes (mysql_home.h) have the same members.
 struct PostgresHome {
   static constexpr const char* name = "postgres";
-  static constexpr const char* commit_word = "COMMIT";
+  static constexpr const char* commit_mark = "COMMIT";
   static constexpr const char* effect_table =
       "CREATE TABLE effect (number BIGSERIAL PRIMARY KEY, id BYTEA NOT NULL)";
   static constexpr const char* kinds_table =

@@ -35,6 +35,8 @@ struct LiveKind {
   std::function<std::string(const std::string& place, const std::string& url)> in = {};
   LiveServerOptions small_disk = {};
   std::string fill_log = {};    // a statement that fills the server's log, and nothing else
+  std::string make_user = {};   // `{}` is its name
+  std::string grant_more = {};  // than rights on tables, to `{}`
   std::string old_schema = {};  // of version 1, with data: see live_suite_schema.h
 };
 

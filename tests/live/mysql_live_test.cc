@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
+#include "live/live_suite_rights.h"
 #include "testing/mysql_home.h"
 
 namespace once::testing {
@@ -15,11 +16,13 @@ LiveKind mariadb() {
   LiveKind kind = live_kind<Home>();
   kind.small_disk.disk = "160M";
   kind.small_disk.settings = {"innodb_log_file_size=16M", "innodb_buffer_pool_size=32M"};
+  kind.make_user = "CREATE USER {} IDENTIFIED BY 'only-for-clerks'";
   return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, LiveSuite, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, FullDisk, ::testing::Values(mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, LostRights, ::testing::Values(mariadb()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;

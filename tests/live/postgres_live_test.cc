@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
+#include "live/live_suite_rights.h"
 #include "testing/postgres_home.h"
 
 namespace once::testing {
@@ -16,11 +17,14 @@ LiveKind postgres() {
   kind.small_disk.disk = "160M";
   // Writes to the log need no room elsewhere: it is the log that runs out of space.
   kind.fill_log = "SELECT pg_logical_emit_message(false, 'ballast', repeat('x', 4000000))";
+  kind.make_user = "CREATE USER {} PASSWORD 'only-for-clerks'";
+  kind.grant_more = "GRANT USAGE ON SEQUENCE effect_number_seq TO {}";
   return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, LiveSuite, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, FullDisk, ::testing::Values(postgres()));
+INSTANTIATE_TEST_SUITE_P(Postgres, LostRights, ::testing::Values(postgres()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/mysql/connection.h"
 
+#include <errmsg.h>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -99,6 +100,10 @@ Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const MysqlAddres
                          address.port, file(address.socket), flags) == nullptr)
     return fail(error_from_mysql(mysql_errno(handle), SqlStage::open, connection->where_, "connect",
                                  mysql_error(handle)));
+  // The library goes on in plain text with a server that cannot encrypt.
+  if (enforce && mysql_get_ssl_cipher(handle) == nullptr)
+    return fail(error_from_mysql(CR_SSL_CONNECTION_ERROR, SqlStage::open, connection->where_,
+                                 "connect", "SSL is required, and the server does not offer it"));
   ONCE_TRY(connection->configure());
   return connection;
 }

@@ -32,7 +32,17 @@ bool is_connection(unsigned code) {
   }
 }
 
-Meaning meaning_of(unsigned code, SqlStage stage) {
+// Whether the server cannot be believed, as opposed to a connection that broke while it was made:
+// the client library has one number for both.
+bool is_untrusted(unsigned code, SqlStage stage, std::string_view native) {
+  return code == 2026 && stage == SqlStage::open &&
+         (native.find("certificate") != std::string_view::npos ||
+          native.find("SSL is required") != std::string_view::npos);
+}
+
+Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
+  if (is_untrusted(code, stage, native))
+    return {Remedy::stop, "denied", "check ssl, ssl-ca and the server's certificate"};
   if (is_connection(code)) {
     // Without an answer to a commit, only the database knows.
     if (stage == SqlStage::commit)
@@ -99,7 +109,7 @@ Meaning meaning_of(unsigned code, SqlStage stage) {
 
 Error error_from_mysql(unsigned code, SqlStage stage, std::string_view where, std::string_view what,
                        std::string_view native) {
-  const Meaning meaning = meaning_of(code, stage);
+  const Meaning meaning = meaning_of(code, stage, native);
   return {
       meaning.remedy, std::string(meaning.tag),
       fmt::format("{}: cannot {}: {} (error {}); {}", where, what, native, code, meaning.advice),

@@ -45,5 +45,16 @@ TEST(MysqlError, every_number_has_its_remedy) {
   }
 }
 
+TEST(MysqlError, a_server_that_cannot_be_believed_is_no_server_that_is_away) {
+  const auto remedy_of = [](SqlStage stage, std::string_view native) {
+    return error_from_mysql(2026, stage, "here", "connect", native).remedy;
+  };
+  EXPECT_EQ(remedy_of(SqlStage::open, "certificate verify failed"), Remedy::stop);
+  EXPECT_EQ(remedy_of(SqlStage::open, "SSL is required, and not offered"), Remedy::stop);
+  EXPECT_EQ(remedy_of(SqlStage::open, "unexpected eof while reading"), Remedy::retry);
+  EXPECT_EQ(remedy_of(SqlStage::statement, "unexpected eof while reading"), Remedy::retry);
+  EXPECT_EQ(remedy_of(SqlStage::commit, "unexpected eof while reading"), Remedy::recheck);
+}
+
 }  // namespace
 }  // namespace once

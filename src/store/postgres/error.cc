@@ -21,6 +21,8 @@ bool is_connection(std::string_view state) {
 }
 
 Meaning meaning_of(std::string_view state, SqlStage stage) {
+  if (state == "08001" && stage == SqlStage::open)
+    return {Remedy::stop, "denied", "check sslmode, sslrootcert and the server's certificate"};
   if (is_connection(state)) {
     // Without an answer to a commit, only the database knows.
     if (stage == SqlStage::commit)

@@ -23,6 +23,8 @@ TEST(PostgresError, every_state_has_its_remedy) {
            {"08006", SqlStage::commit, Remedy::recheck, "lost"},
            {"57P01", SqlStage::commit, Remedy::recheck, "lost"},
            {"57P03", SqlStage::open, Remedy::retry, "away"},
+           {"08001", SqlStage::open, Remedy::stop, "denied"},
+           {"08001", statement, Remedy::retry, "away"},
            {"40001", statement, Remedy::retry, "conflict"},
            {"40001", SqlStage::commit, Remedy::retry, "conflict"},
            {"40P01", statement, Remedy::retry, "conflict"},

@@ -34,10 +34,14 @@ struct LiveKind {
   std::function<void(const std::string& statement, const std::string& url)> administer = {};
   std::function<std::string(const std::string& place, const std::string& url)> in = {};
   LiveServerOptions small_disk = {};
-  std::string fill_log = {};    // a statement that fills the server's log, and nothing else
-  std::string make_user = {};   // `{}` is its name
-  std::string grant_more = {};  // than rights on tables, to `{}`
-  std::string old_schema = {};  // of version 1, with data: see live_suite_schema.h
+  std::string fill_log = {};      // a statement that fills the server's log, and nothing else
+  std::string make_user = {};     // `{}` is its name
+  std::string grant_more = {};    // than rights on tables, to `{}`
+  std::string verify = {};        // parameters of the URL: trust this authority (`{}`) alone
+  std::string require = {};       // parameters of the URL: encrypt, whoever it is
+  std::string is_encrypted = {};  // finds a row if the connection is
+  std::string other_name = {};    // of the loopback address, not in the certificate
+  std::string old_schema = {};    // of version 1, with data: see live_suite_schema.h
 };
 
 // What a home (testing/postgres_home.h) says about itself.

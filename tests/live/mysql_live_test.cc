@@ -2,6 +2,7 @@
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
 #include "live/live_suite_rights.h"
+#include "live/live_suite_tls.h"
 #include "testing/mysql_home.h"
 
 namespace once::testing {
@@ -17,12 +18,19 @@ LiveKind mariadb() {
   kind.small_disk.disk = "160M";
   kind.small_disk.settings = {"innodb_log_file_size=16M", "innodb_buffer_pool_size=32M"};
   kind.make_user = "CREATE USER {} IDENTIFIED BY 'only-for-clerks'";
+  kind.verify = "?ssl=verify&ssl-ca={}";
+  kind.require = "?ssl=require";
+  kind.is_encrypted =
+      "SELECT 1 FROM information_schema.session_status "
+      "WHERE variable_name = 'Ssl_cipher' AND variable_value <> ''";
+  kind.other_name = "127.1";
   return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, LiveSuite, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, FullDisk, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, LostRights, ::testing::Values(mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, Encrypted, ::testing::Values(mariadb()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;

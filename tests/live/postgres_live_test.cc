@@ -2,6 +2,7 @@
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
 #include "live/live_suite_rights.h"
+#include "live/live_suite_tls.h"
 #include "testing/postgres_home.h"
 
 namespace once::testing {
@@ -19,12 +20,17 @@ LiveKind postgres() {
   kind.fill_log = "SELECT pg_logical_emit_message(false, 'ballast', repeat('x', 4000000))";
   kind.make_user = "CREATE USER {} PASSWORD 'only-for-clerks'";
   kind.grant_more = "GRANT USAGE ON SEQUENCE effect_number_seq TO {}";
+  kind.verify = "?sslmode=verify-full&sslrootcert={}";
+  kind.require = "?sslmode=require";
+  kind.is_encrypted = "SELECT 1 FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl";
+  kind.other_name = "localhost";
   return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, LiveSuite, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, FullDisk, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, LostRights, ::testing::Values(postgres()));
+INSTANTIATE_TEST_SUITE_P(Postgres, Encrypted, ::testing::Values(postgres()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;

@@ -41,7 +41,10 @@ struct LiveKind {
   std::string require = {};       // parameters of the URL: encrypt, whoever it is
   std::string is_encrypted = {};  // finds a row if the connection is
   std::string other_name = {};    // of the loopback address, not in the certificate
-  std::string old_schema = {};    // of version 1, with data: see live_suite_schema.h
+  std::string make_place = {};    // the name follows
+  std::string old_schema = {};    // of version 1
+  std::string old_ledger_columns = {};
+  std::string old_ledger_row = {};  // of `{}` born at `{}` with the offset `{}`
 };
 
 // What a home (testing/postgres_home.h) says about itself.

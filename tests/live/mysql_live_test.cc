@@ -2,7 +2,10 @@
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
 #include "live/live_suite_rights.h"
+#include "live/live_suite_schema.h"
 #include "live/live_suite_tls.h"
+#include "live/old_schemas.h"
+#include "store/mysql/schema.h"
 #include "testing/mysql_home.h"
 
 namespace once::testing {
@@ -24,6 +27,11 @@ LiveKind mariadb() {
       "SELECT 1 FROM information_schema.session_status "
       "WHERE variable_name = 'Ssl_cipher' AND variable_value <> ''";
   kind.other_name = "127.1";
+  kind.make_place = "CREATE DATABASE ";
+  kind.old_schema = mysql_schema_1;
+  kind.old_ledger_columns =
+      "scope, id, born_ms, recorded_ms, at_offset, source_partition, outcome, admitted_by";
+  kind.old_ledger_row = "(2, '{}', {}, 1, {}, 3, 0, 5)";
   return kind;
 }
 
@@ -31,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Mariadb, LiveSuite, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, FullDisk, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, LostRights, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, Encrypted, ::testing::Values(mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, OldSchema, ::testing::Values(mariadb()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;
@@ -70,6 +79,45 @@ TEST(MysqlLive, a_schema_of_a_newer_program_is_refused) {
   const auto refused = open_mysql_store(url);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().tag, "newer");
+}
+
+TEST(MysqlLive, a_schema_that_was_made_in_part_is_finished_from_any_part_on) {
+  const MysqlStep first = mysql_schema_steps.front();
+  for (std::size_t made = 0; made <= first.size(); ++made) {
+    const std::string url = Home::in(Home::make_place());
+    for (const MysqlChange& change : first.first(made))
+      Home::administer(std::string(change.statement), url);
+    auto store = open_mysql_store(url);
+    ASSERT_TRUE(store) << made << ": " << store.error().text;
+    EXPECT_EQ((*store)->take("shop", "p0").value().fence, 1u);
+  }
+}
+
+TEST(MysqlLive, a_step_that_was_made_in_part_is_finished_and_an_older_program_is_refused) {
+  constexpr auto next_step = std::to_array<MysqlChange>({
+      {"ALTER TABLE once_counter ADD COLUMN note INT",
+       "SELECT 1 FROM information_schema.columns WHERE table_schema = database() "
+       "AND table_name = 'once_counter' AND column_name = 'note'"},
+      {"CREATE INDEX once_counter_note ON once_counter (note)",
+       "SELECT 1 FROM information_schema.statistics WHERE table_schema = database() "
+       "AND table_name = 'once_counter' AND index_name = 'once_counter_note'"},
+  });
+  std::vector<MysqlStep> steps(mysql_schema_steps.begin(), mysql_schema_steps.end());
+  steps.emplace_back(next_step);
+  const std::string url = Home::in(Home::make_place());
+  ASSERT_TRUE(open_mysql_store(url));
+  Home::administer(std::string(next_step[0].statement), url);
+  auto connection = MysqlConnection::open(MysqlAddress::parse(url).value()).value();
+  for (int i = 0; i < 2; ++i) {
+    const Status migrated = migrate_mysql(*connection, "here", steps);
+    ASSERT_TRUE(migrated) << migrated.error().text;
+  }
+  const auto versions = connection->ask("SELECT version FROM once_schema ORDER BY version").value();
+  ASSERT_EQ(versions->rows(), static_cast<int>(steps.size()));
+  EXPECT_EQ(connection->ask(next_step[1].made).value()->rows(), 1);
+  const auto older = open_mysql_store(url);
+  ASSERT_FALSE(older);
+  EXPECT_EQ(older.error().tag, "newer");
 }
 
 TEST(MysqlLive, H22_settings_that_lose_commits_are_refused) {

@@ -2,7 +2,9 @@
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
 #include "live/live_suite_rights.h"
+#include "live/live_suite_schema.h"
 #include "live/live_suite_tls.h"
+#include "live/old_schemas.h"
 #include "testing/postgres_home.h"
 
 namespace once::testing {
@@ -24,6 +26,10 @@ LiveKind postgres() {
   kind.require = "?sslmode=require";
   kind.is_encrypted = "SELECT 1 FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl";
   kind.other_name = "localhost";
+  kind.make_place = "CREATE SCHEMA ";
+  kind.old_schema = postgres_schema_1;
+  kind.old_ledger_columns = "scope, id, born_ms, recorded_ms, at_offset, source_partition, outcome";
+  kind.old_ledger_row = "(2, '{}', {}, 1, {}, 3, 0)";
   return kind;
 }
 
@@ -31,6 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, LiveSuite, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, FullDisk, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, LostRights, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, Encrypted, ::testing::Values(postgres()));
+INSTANTIATE_TEST_SUITE_P(Postgres, OldSchema, ::testing::Values(postgres()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {
   std::string changed = url;
@@ -74,6 +81,25 @@ TEST(PostgresLive, a_schema_of_a_newer_program_is_refused) {
   const auto refused = open_postgresql_store(url);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().tag, "newer");
+}
+
+TEST(PostgresLive, a_migration_that_fails_in_the_middle_leaves_nothing) {
+  const std::string place = Home::make_place();
+  administer("CREATE TABLE " + place + ".once_counter (in_the_way INTEGER)");
+  const auto failed = open_postgresql_store(Home::in(place));
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().text.find("once_counter"), std::string::npos) << failed.error().text;
+  auto connection = PgConnection::open(server().url(), "admin").value();
+  const auto tables = connection->ask(
+      "SELECT relname FROM pg_class WHERE relnamespace = ?::regnamespace AND relkind = 'r'",
+      {place});
+  ASSERT_TRUE(tables) << tables.error().text;
+  ASSERT_EQ((*tables)->rows(), 1);
+  EXPECT_EQ((*tables)->bytes(0, 0), "once_counter");
+  administer("DROP TABLE " + place + ".once_counter");
+  auto store = open_postgresql_store(Home::in(place));
+  ASSERT_TRUE(store) << store.error().text;
+  EXPECT_EQ((*store)->take("shop", "p0").value().fence, 1u);
 }
 
 TEST(PostgresLive, H22_settings_that_lose_commits_are_refused) {

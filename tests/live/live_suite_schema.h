@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "live/live_suite.h"
+
+namespace once::testing {
+
+// Databases that an older Once made, or that nobody has finished making.
+class OldSchema : public LiveSuite {
+ protected:
+  static constexpr std::int64_t first_birth_ms = 1'700'000'000'000;
+  static constexpr int handled = 20;   // orders that the older Once handled ...
+  static constexpr int position = 10;  // ... and how far it said so
+
+  std::string make_place() {
+    const std::string place = fmt::format("old_{}", ++places_);
+    run(GetParam().make_place + place, server().url());
+    return GetParam().in(place, server().url());
+  }
+  static void run(const std::string& statement, const std::string& url) {
+    GetParam().administer(statement, url);
+  }
+
+  // What version 1 would have left: a position, ids beyond it, a horizon, a parked message, one in
+  // the outbox.
+  void make_version_1(const std::string& url) {
+    std::string_view rest = GetParam().old_schema;
+    while (!rest.empty()) {
+      const std::size_t end = rest.find(";\n");
+      run(std::string(rest.substr(0, end)), url);
+      rest.remove_prefix(end + 2);
+    }
+    run("INSERT INTO once_name (name) VALUES ('once.store'), ('old shop'), ('orders/0'), ('mail')",
+        url);
+    run(fmt::format("INSERT INTO once_position VALUES (2, 3, {}, 4)", position), url);
+    run(fmt::format("INSERT INTO once_horizon VALUES (2, {})", first_birth_ms), url);
+    run("INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms) "
+        "VALUES (4, 'mail 1', 'key', 'body', '', 7)",
+        url);
+    run("INSERT INTO once_parked (scope, source_partition, at_offset, attempts, parked_ms, reason, "
+        "id, message_key, body, headers, timestamp_ms) "
+        "VALUES (2, 'orders/0', 3, 1, 5, 'why', 'bad', 'key', 'body', '', 7)",
+        url);
+    run(GetParam().effect_table, url);
+    std::vector<std::string> effects, ledger;
+    for (int i = 0; i < handled; ++i) {
+      effects.push_back(fmt::format("('{}')", id_of(i)));
+      ledger.push_back(
+          fmt::format(fmt::runtime(GetParam().old_ledger_row), id_of(i), first_birth_ms + i, i));
+    }
+    run(fmt::format("INSERT INTO effect (id) VALUES {}", fmt::join(effects, ", ")), url);
+    run(fmt::format("INSERT INTO once_ledger ({}) VALUES {}", GetParam().old_ledger_columns,
+                    fmt::join(ledger, ", ")),
+        url);
+  }
+
+  // It knows what it knew, and works.
+  void check_memory(Store& store) {
+    EXPECT_EQ(store.position("old shop", "orders/0").value(), (Position{position, 4}));
+    EXPECT_EQ(store.records()->horizon_ms("old shop").value(), first_birth_ms);
+    EXPECT_EQ(store.outbox()->pending("mail", 10)->at(0).message.id, "mail 1");
+    EXPECT_EQ(store.records()->parked("old shop", 0, 10)->at(0).message.id, "bad");
+    auto transaction = store.begin("old shop").value();
+    const std::vector<Entry> entries{{id_of(handled - 1), {}, first_birth_ms, "orders/0", 99},
+                                     {id_of(handled), {}, first_birth_ms, "orders/0", 100},
+                                     {"ancient", {}, first_birth_ms - 1, "orders/0", 101}};
+    const auto verdicts = transaction->admit(entries);
+    ASSERT_TRUE(verdicts) << verdicts.error().text;
+    EXPECT_EQ(verdicts->at(0).kind, Verdict::Kind::duplicate);
+    EXPECT_EQ(verdicts->at(1).kind, Verdict::Kind::fresh);
+    EXPECT_EQ(verdicts->at(2).kind, Verdict::Kind::too_old);
+  }
+
+  static inline int places_ = 0;
+};
+
+TEST_P(OldSchema, of_version_1_is_migrated_and_forgets_nothing) {
+  const std::string url = make_place();
+  make_version_1(url);
+  constexpr int count = 30;
+  send(0, count);
+  {
+    auto store = open(url);
+    ASSERT_NE(store, nullptr);
+    check_memory(*store);
+    PipelineOptions chosen = options();
+    chosen.scope = "old shop";
+    const Status consumed = consume(*store, chosen);
+    ASSERT_TRUE(consumed) << consumed.error().text;
+    EXPECT_EQ(effects_of(*store), ids_to(count));
+    EXPECT_EQ(statistics_.duplicates, std::uint64_t{handled - position});
+    EXPECT_EQ(statistics_.applied, std::uint64_t{count - handled});
+  }
+  auto again = open(url);
+  EXPECT_EQ(again->position("old shop", "orders/0").value().offset, count);
+}
+
+TEST_P(OldSchema, whose_migration_was_killed_is_finished_by_the_next_program) {
+  for (const int delay_ms : {4, 9, 24, 49}) {
+    const bool is_new = delay_ms % 2 == 0;  // then all tables are to be made
+    const std::string url = make_place();
+    if (!is_new) make_version_1(url);
+    std::thread killed([&] {
+      const auto interrupted = GetParam().open(url);
+      if (interrupted) return;
+      EXPECT_NE(interrupted.error().remedy, Remedy::park) << interrupted.error().text;
+      EXPECT_NE(interrupted.error().remedy, Remedy::stop) << interrupted.error().text;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    server().kill();
+    killed.join();
+    server().start();
+    auto store = open(url);
+    ASSERT_NE(store, nullptr) << delay_ms;
+    if (!is_new) check_memory(*store);
+    EXPECT_EQ(store->take("shop", "p0").value().fence, 1u);
+  }
+}
+
+}  // namespace once::testing

@@ -80,7 +80,8 @@ Status PostgresStore::check_settings(PgConnection& connection) const {
 
 std::unique_ptr<Transaction> PostgresStore::make_transaction(std::int64_t scope_number,
                                                              std::string_view scope, Lease lease) {
-  return std::make_unique<PostgresTransaction>(*this, scope_number, scope, std::move(lease));
+  return std::make_unique<PostgresTransaction>(*this, scope_number, scope, std::move(lease),
+                                               guess_);
 }
 
 // Those who admit share this lock until they commit (transaction.cc).

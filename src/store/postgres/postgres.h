@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/transaction.h"
 #include "store/sql/server_store.h"
 
 namespace once {
@@ -28,6 +29,7 @@ class PostgresStore final : public ServerStore {
   Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
 
   const std::string url_;
+  Guess guess_;
 };
 
 }  // namespace once

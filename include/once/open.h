@@ -17,6 +17,7 @@ namespace once {
 //   sqlite:PATH           an SQLite database         (store)
 //   postgresql://...      a PostgreSQL database, as libpq takes it (store)
 //   mysql://...           a MySQL or MariaDB database (store)
+//   redis://...           a Redis server or cluster  (store)
 //   memory:               this process's memory      (store, for tests)
 //
 // An unknown scheme or parameter is an error that lists the known ones.
@@ -29,5 +30,6 @@ namespace once {
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_postgresql_store(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_mysql_store(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_redis_store(std::string_view url);
 
 }  // namespace once

@@ -22,6 +22,9 @@ constexpr std::array store_schemes = std::to_array<std::string_view>({
     "mysql",
     "mariadb",
 #endif
+#ifdef ONCE_WITH_REDIS
+    "redis",
+#endif
 });
 constexpr std::array<std::string_view, 1> source_parameters{"end"};
 
@@ -59,6 +62,9 @@ Result<std::unique_ptr<Store>> open_store(std::string_view text) {
 #endif
 #ifdef ONCE_WITH_MYSQL
   if (url.scheme == "mysql" || url.scheme == "mariadb") return open_mysql_store(text);
+#endif
+#ifdef ONCE_WITH_REDIS
+  if (url.scheme == "redis") return open_redis_store(text);
 #endif
   ONCE_TRY(require_parameters(url, {}));
   if (url.scheme == "memory") {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "model/ledger.h"
+#include "store/redis/position.h"
+#include "store/redis/redis.h"
+#include "store/redis/script.h"
+#include "store/redis/stream.h"
+
+// The rows of a destination are a stream, numbered by the script that commits them: so numbers are
+// in the order of the commits, and no transaction can come late with a small one.
+
+namespace once {
+
+Result<std::vector<std::string>> RedisStore::destinations() {
+  const RedisAnswer known =
+      ONCE_TRY(ask(command({"SMEMBERS", books().key("destinations")}), RedisStage::read));
+  std::vector<std::string> names;
+  std::vector<RedisCall> calls;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    names.emplace_back(known.at(i).text());
+    calls.push_back(command({"XLEN", books().key("outbox", names.back())}));
+  }
+  const auto sizes = ONCE_TRY(nodes_.ask(calls, RedisStage::read));
+  std::vector<std::string> waiting;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (sizes[i].number() > 0) waiting.push_back(std::move(names[i]));
+  std::sort(waiting.begin(), waiting.end());
+  return waiting;
+}
+
+Result<std::vector<OutboxRow>> RedisStore::pending(std::string_view destination,
+                                                   std::size_t count_max) {
+  const std::vector<RedisCall> calls{
+      rows_after(books().slot(), books().key("outbox", destination), 0, count_max),
+      command({"HGETALL", books().key("routes", destination)})};
+  const auto answers = ONCE_TRY(nodes_.ask(calls, RedisStage::read));
+  std::map<std::int64_t, Route> routes;
+  for (std::size_t i = 0; i + 1 < answers[1].size(); i += 2) {
+    const Position kept = position_in(answers[1].at(i + 1).text());
+    routes[answers[1].at(i).number()] = {static_cast<std::uint32_t>(kept.offset), kept.fence};
+  }
+  std::vector<OutboxRow> rows;
+  for (std::size_t i = 0; i < answers[0].size() && rows.size() < count_max; ++i) {
+    const StreamRow found(answers[0].at(i));
+    OutboxRow& row = rows.emplace_back();
+    row.number = found.number();
+    row.destination = destination;
+    row.message = ONCE_TRY(found.message());
+    if (const auto route = routes.find(row.number); route != routes.end())
+      row.route = route->second;
+  }
+  return rows;
+}
+
+Status RedisStore::done_by_relay(const RedisAnswer& answer, std::string_view destination,
+                                 std::uint64_t fence) const {
+  const std::string_view what = answer.at(0).text();
+  if (what == "ok") return {};
+  if (what == "missing")
+    return fail(Remedy::stop, "missing",
+                fmt::format("{}: row {} is not pending in the outbox for \"{}\"", address_.where(),
+                            answer.at(1).text(), destination));
+  const Position actual = position_in(answer.at(1).text());
+  return fail(fenced_error(relay_scope, destination, {actual.offset, fence}, actual));
+}
+
+Status RedisStore::assign(std::string_view destination, std::uint64_t fence,
+                          std::span<const std::int64_t> numbers,
+                          std::span<const std::uint32_t> partitions) {
+  if (numbers.size() != partitions.size())
+    return fail(Remedy::stop, "config", "assign needs one partition for each row");
+  RedisCall call =
+      script(books(), redis_scripts::assign_routes,
+             {books().key("positions", relay_scope), books().key("outbox", destination),
+              books().key("routes", destination), books().key("sequences", destination)});
+  call.add(destination).add(fmt::format("{}", fence));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    call.add(numbers[i]).add(std::int64_t{partitions[i]});
+  return done_by_relay(ONCE_TRY(ask(call, RedisStage::write)), destination, fence);
+}
+
+Status RedisStore::sent(std::string_view destination, std::uint64_t fence,
+                        std::span<const std::int64_t> numbers) {
+  RedisCall call = script(books(), redis_scripts::remove_sent,
+                          {books().key("positions", relay_scope),
+                           books().key("outbox", destination), books().key("routes", destination)});
+  call.add(destination).add(fmt::format("{}", fence));
+  for (const std::int64_t number : numbers) call.add(number);
+  return done_by_relay(ONCE_TRY(ask(call, RedisStage::write)), destination, fence);
+}
+
+}  // namespace once

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/redis.h"
+
+#include <fmt/format.h>
+#include <once/open.h>
+
+#include "model/ledger.h"
+#include "store/redis/position.h"
+#include "store/redis/script.h"
+#include "store/redis/transaction.h"
+
+namespace once {
+namespace {
+
+constexpr std::int64_t layout_version = 1;
+
+}  // namespace
+
+RedisStore::RedisStore(RedisAddress address, RedisStoreOptions options)
+    : address_(std::move(address)),
+      options_(std::move(options)),
+      keys_(address_.prefix, address_.shards),
+      nodes_(address_, options_.idle_connections_max) {}
+
+Result<std::unique_ptr<RedisStore>> RedisStore::open(std::string_view url,
+                                                     RedisStoreOptions options) {
+  RedisAddress address = ONCE_TRY(RedisAddress::parse(url));
+  std::unique_ptr<RedisStore> store(new RedisStore(std::move(address), std::move(options)));
+  ONCE_TRY(store->found());
+  return store;
+}
+
+// The first to come writes down how the keys are laid out, and nobody uses them otherwise.
+Status RedisStore::found() {
+  RedisCall call = script(books(), redis_scripts::found_store, {books().key("meta")});
+  call.add(layout_version).add(static_cast<std::int64_t>(address_.shards));
+  const RedisAnswer meta = ONCE_TRY(ask(call, RedisStage::open));
+  if (meta.at(0).number() > layout_version)
+    return fail(
+        Remedy::stop, "newer",
+        fmt::format("{}: the keys under \"{}\" have version {}, this program knows {}; use "
+                    "a newer one",
+                    address_.where(), address_.prefix, meta.at(0).number(), layout_version));
+  if (meta.at(1).number() != static_cast<std::int64_t>(address_.shards))
+    return fail(Remedy::stop, "config",
+                fmt::format("{}: the claims under \"{}\" are spread over {} shards, not {}, and "
+                            "would not be found; write shards={}",
+                            address_.where(), address_.prefix, meta.at(1).number(), address_.shards,
+                            meta.at(1).number()));
+  return {};
+}
+
+StoreTraits RedisStore::traits() const {
+  return {address_.where(), address_.durability, false, true, true};
+}
+
+RedisCall RedisStore::script(const RedisPlace& place, const RedisScript& script,
+                             std::initializer_list<std::string_view> keys) const {
+  return std::move(RedisCall(place.slot(), script, keys).add(skew_ms()));
+}
+
+Result<RedisAnswer> RedisStore::ask(const RedisCall& call, RedisStage stage) {
+  auto answers = ONCE_TRY(nodes_.ask(std::span(&call, 1), stage));
+  return std::move(answers.front());
+}
+
+Result<std::unique_ptr<Transaction>> RedisStore::begin(std::string_view scope) {
+  ONCE_TRY(check_scope(scope));
+  return std::make_unique<RedisTransaction>(*this, scope);
+}
+
+Result<Position> RedisStore::take(std::string_view scope, std::string_view partition) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_partition(partition));
+  RedisCall call = script(
+      books(), redis_scripts::take,
+      {books().key("scopes"), books().key("positions", scope), books().key("operations", scope)});
+  call.add(scope).add(partition);
+  return position_in(ONCE_TRY(ask(call, RedisStage::write)).text());
+}
+
+Result<Position> RedisStore::position(std::string_view scope, std::string_view partition) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_partition(partition));
+  const RedisAnswer answer = ONCE_TRY(
+      ask(command({"HGET", books().key("positions", scope), partition}), RedisStage::read));
+  if (answer.is_nil()) return Position{};
+  return position_in(answer.text());
+}
+
+Result<std::unique_ptr<Store>> open_redis_store(std::string_view url) {
+  return RedisStore::open(url, {});
+}
+
+}  // namespace once

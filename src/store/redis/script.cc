@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/redis/script.h"
+
+#include <string>
+
+namespace once::redis_scripts {
+namespace {
+
+// What all of them may use. The first argument of each script is added to the server's clock.
+// The number of a row in a stream is one more than that of the last row that ever was there, which
+// the stream remembers also when it is empty.
+constexpr std::string_view tools = R"lua(
+local words_max = 2000  -- of one command made by a script; the limit of Lua is some 8000
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+end
+
+local function digits(number) return string.format('%.0f', number) end
+
+local function eight_bytes(number)
+  local bytes = ''
+  for _ = 1, 8 do
+    bytes = string.char(number % 256) .. bytes
+    number = math.floor(number / 256)
+  end
+  return bytes
+end
+
+local function last_number(stream)
+  local about = redis.pcall('XINFO', 'STREAM', stream)
+  if about.err then return redis.call('XLEN', stream) end  -- 0, or it is no stream
+  for i = 1, #about, 2 do
+    if about[i] == 'last-generated-id' then return tonumber(about[i + 1]:match('^%d+')) end
+  end
+end
+
+local function log(stream, number, action, subject, reason)
+  redis.call('XADD', stream, digits(number) .. '-0', 'at', digits(now_ms()), 'action', action,
+    'subject', subject, 'reason', reason)
+end
+
+local function row_at(stream, number)
+  return redis.call('XRANGE', stream, number .. '-0', number .. '-0')[1]
+end
+
+-- A server without memory refuses a script's first write if that takes some, and no later one. What
+-- forgets or finishes must go through: so this does not take any, and changes nothing.
+local function write_also_when_full(key) redis.call('PERSIST', key) end
+
+local function in_pieces(words, work)
+  for first = 1, #words, words_max do
+    work(unpack(words, first, math.min(first + words_max - 1, #words)))
+  end
+end
+)lua";
+
+RedisScript made_of(std::string_view text) {
+  return RedisScript(std::string(tools) + std::string(text));
+}
+
+}  // namespace
+
+// keys: 1 scopes, 2 positions, 3 ledger, 4 horizon, 5 parked, 6 operations, 7 destinations; then
+//       a stream for each destination; the keys that were read; the keys to be written.
+// words: 2 scope, 3 the oldest birth of the new ids, then how many there are of each:
+//        4 moves (partition, from, to), 5 new ids (id, row), 6 freed ids (id), 7 parked messages
+//        (nine fields and values; `at` is added), 8 destinations (name), 9 outbox rows (which
+//        destination, five fields and values), 10 reads (`=` and the value, or `-`), 11 writes
+//        (`=` and the value, or `-`).
+const RedisScript commit = made_of(R"lua(
+local moves, fresh, freed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local parked, destinations, rows = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local reads, writes = tonumber(ARGV[10]), tonumber(ARGV[11])
+local first_fresh = 12 + 3 * moves
+local first_freed = first_fresh + 2 * fresh
+local first_parked = first_freed + freed
+local first_destination = first_parked + 18 * parked
+local first_row = first_destination + destinations
+local first_read = first_row + 11 * rows
+local first_write = first_read + reads
+local first_key = 8 + destinations
+
+-- Does everything still hold that this transaction has seen?
+for i = 12, first_fresh - 1, 3 do
+  local is = redis.call('HGET', KEYS[2], ARGV[i]) or '-1 0'
+  if is ~= ARGV[i + 1] then return {'fenced', ARGV[i], is} end
+end
+if fresh + freed > 0 then
+  local horizon = redis.call('GET', KEYS[4])
+  if horizon and ARGV[3] < horizon then return {'conflict', 'the horizon'} end
+  local ids = {}
+  for i = first_fresh, first_freed - 1, 2 do ids[#ids + 1] = ARGV[i] end
+  for i = first_freed, first_parked - 1 do ids[#ids + 1] = ARGV[i] end
+  local taken
+  in_pieces(ids, function(...)
+    for _, row in ipairs(redis.call('HMGET', KEYS[3], ...)) do taken = taken or row end
+  end)
+  if taken then return {'conflict', 'an id'} end
+end
+for i = 0, reads - 1 do
+  local value = redis.call('GET', KEYS[first_key + i])
+  if (value and '=' .. value or '-') ~= ARGV[first_read + i] then
+    return {'conflict', KEYS[first_key + i]}
+  end
+end
+
+-- Is everything of the kind as which it will be written?
+for i = first_key + reads, first_key + reads + writes - 1 do
+  local size = redis.pcall('STRLEN', KEYS[i])
+  if type(size) == 'table' then return {'type', i - first_key - reads} end
+end
+redis.call('SCARD', KEYS[1])
+local operation, number, numbers = 0, 0, {}
+if parked > 0 then
+  operation, number = last_number(KEYS[6]), last_number(KEYS[5])
+end
+if rows > 0 then redis.call('SCARD', KEYS[7]) end
+for i = 1, destinations do numbers[i] = last_number(KEYS[7 + i]) end
+
+-- From here on nothing can fail.
+if moves + fresh + parked > 0 then redis.call('SADD', KEYS[1], ARGV[2]) end
+for i = 12, first_fresh - 1, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
+for i = first_fresh, first_freed - 1, words_max do
+  redis.call('HSET', KEYS[3], unpack(ARGV, i, math.min(i + words_max, first_freed) - 1))
+end
+for i = first_parked, first_destination - 1, 18 do
+  number, operation = number + 1, operation + 1
+  redis.call('XADD', KEYS[5], digits(number) .. '-0', 'at', digits(now_ms()),
+    unpack(ARGV, i, i + 17))
+  log(KEYS[6], operation, 'park', ARGV[i + 9], ARGV[i + 7])
+end
+for i = first_destination, first_row - 1 do redis.call('SADD', KEYS[7], ARGV[i]) end
+for i = first_row, first_read - 1, 11 do
+  local to = tonumber(ARGV[i])
+  numbers[to] = numbers[to] + 1
+  redis.call('XADD', KEYS[7 + to], digits(numbers[to]) .. '-0', unpack(ARGV, i + 1, i + 10))
+end
+for i = 0, writes - 1 do
+  local key, value = KEYS[first_key + reads + i], ARGV[first_write + i]
+  if value == '-' then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, value:sub(2))
+  end
+end
+return {'ok'}
+)lua");
+
+// keys: scopes, positions, operations. words: 2 scope, 3 partition.
+const RedisScript take = made_of(R"lua(
+local is = redis.call('HGET', KEYS[2], ARGV[3]) or '-1 0'
+local offset, fence = is:match('^(%S+) (%S+)$')
+local operation = last_number(KEYS[3])
+redis.call('SCARD', KEYS[1])
+fence = digits(fence + 1)
+redis.call('SADD', KEYS[1], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[3], offset .. ' ' .. fence)
+log(KEYS[3], operation + 1, 'take', ARGV[3], 'fence ' .. fence)
+return offset .. ' ' .. fence
+)lua");
+
+// keys: meta. words: 2 version, 3 shards.
+const RedisScript found_store = made_of(R"lua(
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], 'version', ARGV[2], 'shards', ARGV[3])
+end
+return redis.call('HMGET', KEYS[1], 'version', 'shards')
+)lua");
+
+// keys: horizon; for the books also scopes, operations. words: 2 scope, 3 horizon in eight bytes,
+// 4 in digits. The horizon moves all the time: one line says how far, until something else happens.
+const RedisScript move_horizon = made_of(R"lua(
+local before = redis.call('GET', KEYS[1])
+if before and ARGV[3] <= before then return 0 end
+write_also_when_full(KEYS[1])
+if #KEYS == 1 then
+  redis.call('SET', KEYS[1], ARGV[3])
+  return 1
+end
+local operation = last_number(KEYS[3])
+local newest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
+redis.call('SCARD', KEYS[2])
+redis.call('SET', KEYS[1], ARGV[3])
+redis.call('SADD', KEYS[2], ARGV[2])
+if newest and newest[2][4] == 'forget' then redis.call('XDEL', KEYS[3], newest[1]) end
+log(KEYS[3], operation + 1, 'forget', ARGV[4], 'the horizon moved')
+return 1
+)lua");
+
+namespace {
+
+// keys: a hash. words: 2 cursor, 3 how many to look at, 4 how many to remove, 5 horizon in eight
+// bytes. Answers where to go on, how many are gone, and whether there is more right here.
+RedisScript sweep_with(std::string_view is_old) {
+  return made_of("local now = eight_bytes(now_ms())\nlocal function is_old(row) " +
+                 std::string(is_old) + R"lua( end
+local page = redis.call('HSCAN', KEYS[1], ARGV[2], 'COUNT', ARGV[3])
+local old, full, gone = {}, 0, 0
+for i = 1, #page[2], 2 do
+  if is_old(page[2][i + 1]) then
+    if #old == tonumber(ARGV[4]) then
+      full = 1
+      break
+    end
+    old[#old + 1] = page[2][i]
+  end
+end
+in_pieces(old, function(...) gone = gone + redis.call('HDEL', KEYS[1], ...) end)
+return {full == 1 and ARGV[2] or page[1], gone, full}
+)lua");
+}
+
+}  // namespace
+
+const RedisScript sweep_ledger = sweep_with("return row:sub(2, 9) < ARGV[5]");
+
+// Settled, or given up because its owner is lost.
+const RedisScript sweep_claims = sweep_with(R"lua(
+  if row:sub(18, 25) >= ARGV[5] then return false end
+  local what = row:byte(1)
+  if what % 16 >= 3 then return true end
+  local lease = row:sub(2, 9)
+  return what == 32 and lease > '\0\0\0\0\0\0\0\0' and lease <= now
+)lua");
+
+namespace {
+
+// keys: 1 positions of the relay. words: 2 destination, 3 fence.
+constexpr std::string_view check_fence = R"lua(
+local is = redis.call('HGET', KEYS[1], ARGV[2]) or '-1 0'
+if ARGV[3] == '0' or is:match('%S+$') ~= ARGV[3] then return {'fenced', is} end
+)lua";
+
+}  // namespace
+
+// keys: positions of the relay, outbox, routes, sequences. words: from 4 on number, partition. A
+// route that was given may have been used already: it never changes.
+const RedisScript assign_routes = made_of(std::string(check_fence) + R"lua(
+redis.call('HLEN', KEYS[3])
+redis.call('HLEN', KEYS[4])
+for i = 4, #ARGV, 2 do
+  if not row_at(KEYS[2], ARGV[i]) then return {'missing', ARGV[i]} end
+end
+for i = 4, #ARGV, 2 do
+  if redis.call('HEXISTS', KEYS[3], ARGV[i]) == 0 then
+    local sequence = redis.call('HINCRBY', KEYS[4], ARGV[i + 1], 1) - 1
+    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1] .. ' ' .. digits(sequence))
+  end
+end
+return {'ok'}
+)lua");
+
+// keys: positions of the relay, outbox, routes. words: from 4 on numbers.
+const RedisScript remove_sent = made_of(std::string(check_fence) + R"lua(
+redis.call('XLEN', KEYS[2])
+redis.call('HLEN', KEYS[3])
+for i = 4, #ARGV do
+  redis.call('XDEL', KEYS[2], ARGV[i] .. '-0')
+  redis.call('HDEL', KEYS[3], ARGV[i])
+end
+return {'ok'}
+)lua");
+
+// keys: ledger, operations. words: 2 id as it is kept, 3 id, 4 reason.
+const RedisScript force_id = made_of(R"lua(
+if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return {'missing'} end
+local operation = last_number(KEYS[2])
+redis.call('HDEL', KEYS[1], ARGV[2])
+log(KEYS[2], operation + 1, 'force', ARGV[3], ARGV[4])
+return {'ok'}
+)lua");
+
+// keys: parked, operations, ledger, outbox, destinations. words: 2 destination; then number, id as
+// it is kept, id, note. Only ids that are parked are freed: one that has had its effect is not.
+const RedisScript replay = made_of(R"lua(
+local rows = {}
+for i = 3, #ARGV, 4 do
+  rows[i] = row_at(KEYS[1], ARGV[i])
+  if not rows[i] then return {'missing', ARGV[i]} end
+end
+local operation, number = last_number(KEYS[2]), last_number(KEYS[4])
+redis.call('HLEN', KEYS[3])
+redis.call('SCARD', KEYS[5])
+redis.call('SADD', KEYS[5], ARGV[2])
+for i = 3, #ARGV, 4 do
+  operation, number = operation + 1, number + 1
+  local row = redis.call('HGET', KEYS[3], ARGV[i + 1])
+  if row and row:byte(1) % 16 == 4 then redis.call('HDEL', KEYS[3], ARGV[i + 1]) end
+  redis.call('XADD', KEYS[4], digits(number) .. '-0', unpack(rows[i][2], 11, 20))
+  redis.call('XDEL', KEYS[1], rows[i][1])
+  log(KEYS[2], operation, 'replay', ARGV[i + 2], ARGV[i + 3])
+end
+return {'ok'}
+)lua");
+
+// keys: parked, operations. words: from 2 on number, id, note.
+const RedisScript drop = made_of(R"lua(
+for i = 2, #ARGV, 3 do
+  if not row_at(KEYS[1], ARGV[i]) then return {'missing', ARGV[i]} end
+end
+local operation = last_number(KEYS[2])
+for i = 2, #ARGV, 3 do
+  operation = operation + 1
+  redis.call('XDEL', KEYS[1], ARGV[i] .. '-0')
+  log(KEYS[2], operation, 'drop', ARGV[i + 1], ARGV[i + 2])
+end
+return {'ok'}
+)lua");
+
+// keys: claims, horizon, scopes. words: 2 scope, 3 lease, 4 first byte of the row, 5 owner, 6 tail,
+// 7 how many are born now; then the ids; then for each the middle of its row: fence and what is
+// kept, before them its birth, unless it is born now. What is not there yet is claimed; answers the
+// clock, the horizon, and the rows that were there before, in pieces.
+const RedisScript claim = made_of(R"lua(
+local now, count, born_now = now_ms(), (#ARGV - 7) / 2, tonumber(ARGV[7])
+local horizon = redis.call('GET', KEYS[2]) or ''
+local head = ARGV[4] .. eight_bytes(now + ARGV[3]) .. eight_bytes(now)
+local born, tail = eight_bytes(now), ARGV[5] .. ARGV[6]
+local answer, made = {digits(now), horizon}, {}
+redis.call('SCARD', KEYS[3])
+for first = 1, count, words_max do
+  local last = math.min(first + words_max - 1, count)
+  local rows = redis.call('HMGET', KEYS[1], unpack(ARGV, 7 + first, 7 + last))
+  answer[#answer + 1] = rows
+  for i = first, last do
+    if not rows[i - first + 1] then
+      local middle = ARGV[7 + count + i]
+      if i <= born_now then
+        middle = born .. middle
+      elseif middle:sub(1, 8) < horizon then
+        middle = nil
+      end
+      if middle then
+        made[#made + 1] = ARGV[7 + i]
+        made[#made + 1] = head .. middle .. tail
+      end
+    end
+  end
+end
+if #made > 0 then redis.call('SADD', KEYS[3], ARGV[2]) end
+in_pieces(made, function(...) redis.call('HSET', KEYS[1], ...) end)
+return answer
+)lua");
+
+namespace {
+
+// Lets `changed(row, place of the item)` say what becomes of each claim that is held under the
+// fence that is told: ids and fences are words of an item. Answers which were.
+RedisScript change_with(std::string_view width, std::string_view first, std::string_view changed) {
+  return made_of("local width, first = " + std::string(width) + ", " + std::string(first) +
+                 "\nlocal now = now_ms()\nlocal function changed(row, i)" + std::string(changed) +
+                 R"lua( end
+local ids, rows, touched, answer = {}, {}, {}, {}
+for i = first, #ARGV, width do ids[#ids + 1] = ARGV[i] end
+local at = 0
+in_pieces(ids, function(...)
+  for _, row in ipairs(redis.call('HMGET', KEYS[1], ...)) do
+    at = at + 1
+    rows[ids[at]] = row
+  end
+end)
+for i = first, #ARGV, width do
+  local row = rows[ARGV[i]]
+  local ours = row and row:sub(26, 33) == ARGV[i + 1] and row:sub(2, 9) ~= '\0\0\0\0\0\0\0\0'
+  if ours then
+    rows[ARGV[i]] = changed(row, i)
+    touched[ARGV[i]] = true
+  end
+  answer[#answer + 1] = ours and 1 or 0
+end
+write_also_when_full(KEYS[1])
+local made = {}
+for id in pairs(touched) do
+  made[#made + 1] = id
+  made[#made + 1] = rows[id]
+end
+in_pieces(made, function(...) redis.call('HSET', KEYS[1], ...) end)
+return answer
+)lua");
+}
+
+}  // namespace
+
+// keys: claims. words: 2 lease; then id, fence.
+const RedisScript renew_claims = change_with("2", "3", R"lua(
+  local lease, before = eight_bytes(now + ARGV[2]), row:sub(2, 9)
+  return row:sub(1, 1) .. (lease > before and lease or before) .. row:sub(10)
+)lua");
+
+// keys: claims. words: from 2 on id, fence, state, tail. Whoever goes on keeps lease and owner.
+const RedisScript change_claims = change_with("4", "2", R"lua(
+  local what, to, kept_end = row:byte(1), tonumber(ARGV[i + 2]), 34 + row:byte(34)
+  local head = string.char(what - what % 16 + to)
+  local middle = eight_bytes(now) .. row:sub(18, kept_end)
+  if to ~= 0 then return head .. '\0\0\0\0\0\0\0\0' .. middle .. '\0' .. ARGV[i + 3] end
+  local owner_end = kept_end + 1 + row:byte(kept_end + 1)
+  return head .. row:sub(2, 9) .. middle .. row:sub(kept_end + 1, owner_end) .. ARGV[i + 3]
+)lua");
+
+// keys: claims, and operations if there is a line to be written. words: 2 action, 3 subject,
+// 4 reason; then id, row as it must be (empty: none), row as it will be. Answers which were
+// written.
+const RedisScript write_claims = made_of(R"lua(
+local operation = KEYS[2] and last_number(KEYS[2])
+local answer = {}
+redis.call('HLEN', KEYS[1])
+for i = 5, #ARGV, 3 do
+  local ours = (redis.call('HGET', KEYS[1], ARGV[i]) or '') == ARGV[i + 1]
+  if ours then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2]) end
+  if ours and operation then log(KEYS[2], operation + 1, ARGV[2], ARGV[3], ARGV[4]) end
+  answer[#answer + 1] = ours and 1 or 0
+end
+return answer
+)lua");
+
+// keys: operations. words: 2 action, 3 subject, 4 reason.
+const RedisScript log_operation = made_of(R"lua(
+log(KEYS[1], last_number(KEYS[1]) + 1, ARGV[2], ARGV[3], ARGV[4])
+return {'ok'}
+)lua");
+
+}  // namespace once::redis_scripts

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "store/redis/call.h"
+
+namespace once {
+
+// Everything that writes. Redis does not undo what a script did before it failed: so each of these
+// reads and checks first whatever can be wrong (also the type of every key that it will write), and
+// from its first write on nothing can fail any more. Memory and disk are looked at by the server
+// before the first write, and not again.
+namespace redis_scripts {
+
+extern const RedisScript commit;
+extern const RedisScript take;
+extern const RedisScript found_store;
+
+extern const RedisScript move_horizon;
+extern const RedisScript sweep_ledger;
+extern const RedisScript sweep_claims;
+
+extern const RedisScript assign_routes;
+extern const RedisScript remove_sent;
+
+extern const RedisScript force_id;
+extern const RedisScript replay;
+extern const RedisScript drop;
+
+extern const RedisScript claim;
+extern const RedisScript renew_claims;
+extern const RedisScript change_claims;
+extern const RedisScript write_claims;
+extern const RedisScript log_operation;
+
+}  // namespace redis_scripts
+}  // namespace once

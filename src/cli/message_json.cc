@@ -9,13 +9,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/base64.h"
 #include "cli/exit_code.h"
 
 namespace once::cli {
 namespace {
-
-constexpr std::string_view alphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 Result<std::string> text_at(const Json& json, const std::string& name) {
   if (!json.is_string()) return fail_input(fmt::format("\"{}\" must be a string", name));
@@ -23,7 +21,9 @@ Result<std::string> text_at(const Json& json, const std::string& name) {
 }
 
 Result<std::string> bytes_at(const Json& json, const std::string& name) {
-  return bytes_of_base64(ONCE_TRY(text_at(json, name)));
+  auto bytes = decode_base64(ONCE_TRY(text_at(json, name)));
+  if (!bytes) return fail_input(fmt::format("\"{}\" is not base64", name));
+  return std::move(*bytes);
 }
 
 Result<Header> header_of(const Json& json) {
@@ -121,11 +121,11 @@ void put_bytes(Json& json, const std::string& name, std::string_view bytes) {
   if (is_utf8(bytes))
     json[name] = bytes;
   else
-    json[name + "_base64"] = base64_of(bytes);
+    json[name + "_base64"] = encode_base64(bytes);
 }
 
 std::string shown(std::string_view bytes) {
-  return is_utf8(bytes) ? printable(bytes) : "base64:" + base64_of(bytes);
+  return is_utf8(bytes) ? printable(bytes) : "base64:" + encode_base64(bytes);
 }
 
 std::string_view partition_number(std::string_view partition) {
@@ -146,7 +146,6 @@ Json json_of(const Delivery& delivery) {
   put_bytes(json, "key", delivery.key);
   json["headers"] = Json::array();
   for (const HeaderView& header : delivery.headers) {
-    if (header.name == id_header && header.value == delivery.id) continue;  // it is the id
     Json entry = {{"name", header.name}};
     put_bytes(entry, "value", header.value);
     json["headers"].push_back(std::move(entry));
@@ -156,7 +155,7 @@ Json json_of(const Delivery& delivery) {
                    {"epoch", delivery.stamp.epoch},
                    {"sequence", delivery.stamp.sequence}};
   const bool text = is_utf8(delivery.body);
-  json["body"] = text ? std::string(delivery.body) : base64_of(delivery.body);
+  json["body"] = text ? std::string(delivery.body) : encode_base64(delivery.body);
   json["encoding"] = text ? "text" : "base64";
   return json;
 }
@@ -169,40 +168,6 @@ Result<Message> message_of(std::string_view line) {
   for (const auto& [name, value] : json.items()) ONCE_TRY(take_field(name, value, message));
   if (json.contains("body")) message.body = ONCE_TRY(body_of(json, line));
   return message;
-}
-
-std::string base64_of(std::string_view bytes) {
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
-    for (std::size_t i = 0; i < 4; ++i)
-      text.push_back(i <= count ? alphabet[group >> (18 - 6 * i) & 63] : '=');
-  }
-  return text;
-}
-
-Result<std::string> bytes_of_base64(std::string_view text) {
-  std::string bytes;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  if (text.size() % 4 != 0) return fail_input("base64 must come in groups of four characters");
-  for (std::size_t at = 0; at < text.size(); at += 4) {
-    std::uint32_t group = 0;
-    for (std::size_t i = at; i < at + 4; ++i) {
-      const std::size_t digit = alphabet.find(text[i]);
-      const bool pad = i + padding >= text.size();
-      if (digit == std::string_view::npos && !pad)
-        return fail_input(fmt::format("\"{}\" is not a character of base64", text[i]));
-      group = group << 6 | (pad ? 0u : static_cast<std::uint32_t>(digit));
-    }
-    for (int shift = 16; shift >= 0; shift -= 8)
-      bytes.push_back(static_cast<char>(group >> shift & 255));
-  }
-  bytes.resize(bytes.size() - padding);
-  return bytes;
 }
 
 }  // namespace once::cli

@@ -30,9 +30,6 @@ void put_bytes(Json& json, const std::string& name, std::string_view bytes);
 // Bytes as a table shows them: text without control characters, anything else in base64.
 std::string shown(std::string_view bytes);
 
-std::string base64_of(std::string_view bytes);
-Result<std::string> bytes_of_base64(std::string_view text);
-
 bool is_utf8(std::string_view bytes);
 
 }  // namespace once::cli

@@ -11,26 +11,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(MessageJson, base64_agrees_with_the_vectors_of_rfc_4648) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> vectors{
-      {{"", ""},
-       {"f", "Zg=="},
-       {"fo", "Zm8="},
-       {"foo", "Zm9v"},
-       {"foob", "Zm9vYg=="},
-       {"fooba", "Zm9vYmE="},
-       {"foobar", "Zm9vYmFy"}}};
-  for (const auto& [bytes, text] : vectors) {
-    EXPECT_EQ(base64_of(bytes), text);
-    EXPECT_EQ(bytes_of_base64(text).value(), bytes);
-  }
-}
-
-TEST(MessageJson, base64_with_a_foreign_character_or_length_is_refused) {
-  for (const auto text : {"Zg="sv, "Z"sv, "Zg=a"sv, "Z==="sv, "Zm9v!!!!"sv, "===="sv})
-    EXPECT_FALSE(bytes_of_base64(text)) << text;
-}
-
 TEST(MessageJson, every_byte_comes_back_from_json) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));

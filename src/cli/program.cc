@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <map>
+#include <string>
+
+#include "base/failpoint.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/version.h"
+
+namespace once::cli {
+namespace {
+
+constexpr const char* description =
+    "Once makes every message count exactly once, and proves it.\n"
+    "\n"
+    "Start here:\n"
+    "  once demo                                   see crashes and duplicates do no harm\n"
+    "  once topic create file:data/orders          a topic of the embedded log in ./data\n"
+    "  echo hello | once produce file:data/orders  send a message\n"
+    "  once consume file:data/orders               read it back\n"
+    "  once run points.toml                        a pipeline that is described in a file\n"
+    "  once trace ID --store sqlite:shop.db        what happened to this id?\n"
+    "  once COMMAND --help                         flags and examples of a command";
+
+constexpr const char* footer =
+    "Exit codes: 0 done, 1 promise broken, 2 usage, 3 stop, 4 try again, 5 outcome unknown,\n"
+    "6 a message can never succeed, 7 corrupt data, 8 not known. docs/cli.md explains them.";
+
+std::string version_text() { return fmt::format("once {} ({})", ONCE_VERSION, ONCE_COMPILER); }
+
+// CLI11 reports by exception; help and version are reported that way too.
+int answer_parse_error(CLI::App& app, Context& context, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    app.exit(error);
+    return exit_ok;
+  }
+  context.output.complain(
+      Error{Remedy::stop, "usage", fmt::format("{}; see once --help", error.what()), std::nullopt});
+  return exit_usage;
+}
+
+// -o json must also hold for an error in the rest of the command line.
+bool asks_for_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "-ojson" || argument == "--output=json" || argument == "-ojsonl") return true;
+    const bool flag = argument == "-o" || argument == "--output";
+    if (flag && i + 1 < argc && std::string_view(argv[i + 1]).starts_with("json")) return true;
+  }
+  return false;
+}
+
+int run_action(Context& context) {
+  Result<int> result = context.action();
+  const Status flushed = context.output.flush();  // what a failed command found is shown too
+  if (result && flushed) return *result;
+  if (result) result = fail(flushed.error());
+  context.output.complain(result.error());
+  return exit_code_of(result.error());
+}
+
+}  // namespace
+
+void add_output(CLI::App& command, Context& context) {
+  static const std::map<std::string, Format> formats{
+      {"table", Format::table}, {"json", Format::json}, {"jsonl", Format::jsonl}};
+  command.add_option("-o,--output", context.output.format, "table, json, or jsonl for streams")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("FORMAT");
+}
+
+int run(int argc, char** argv) {
+  Context context;
+  CLI::App app(description, "once");
+  app.footer(footer);
+  app.set_version_flag("--version", version_text(), "Print the version and exit");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_demo(app, context);
+  add_topic(app, context);
+  add_produce(app, context);
+  add_consume(app, context);
+  add_run(app, context);
+  add_trace(app, context);
+  add_ledger(app, context);
+  add_park(app, context);
+  add_claims(app, context);
+  if (asks_for_json(argc, argv)) context.output.format = Format::json;
+  if (!arm_point_from_environment()) {
+    context.output.complain(Error{
+        Remedy::stop, "usage",
+        "ONCE_POINT names no point where this program can be killed; unset it", std::nullopt});
+    return exit_usage;
+  }
+  try {
+    app.parse(argc, argv);
+    return run_action(context);
+  } catch (const CLI::ParseError& error) {
+    return answer_parse_error(app, context, error);
+  } catch (const std::exception& error) {
+    context.output.complain(Error{Remedy::recheck, "internal", error.what(), std::nullopt});
+    return exit_recheck;
+  }
+}
+
+}  // namespace once::cli

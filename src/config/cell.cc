@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/cell.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/base64.h"
+#include "config/json_text.h"
+#include "config/timestamp.h"
+
+namespace once {
+namespace {
+
+template <class T>
+std::optional<T> whole_number(std::string_view text) {
+  T number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+// As JSON writes numbers: -12, 1.50, 3e8.
+bool is_decimal(std::string_view text) {
+  const auto digits = [&] {
+    std::size_t count = 0;
+    while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
+    return count;
+  };
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t whole = digits();
+  if (whole == 0 || (whole > 1 && text[0] == '0')) return false;
+  text.remove_prefix(whole);
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    const std::size_t fraction = digits();
+    if (fraction == 0) return false;
+    text.remove_prefix(fraction);
+  }
+  if (text.starts_with('e') || text.starts_with('E')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+    const std::size_t exponent = digits();
+    if (exponent == 0) return false;
+    text.remove_prefix(exponent);
+  }
+  return text.empty();
+}
+
+tl::unexpected<Error> does_not_fit(std::string_view text, ValueType type) {
+  constexpr std::size_t shown_max = 60;  // the reason is kept with the message, which has all of it
+  // What follows may be no text at all, and the reason must be one.
+  std::string shown;
+  for (const char byte : text.substr(0, shown_max))
+    shown += static_cast<unsigned char>(byte) >= 0x20 && static_cast<unsigned char>(byte) < 0x7f
+                 ? byte
+                 : '?';
+  return fail_value(
+      fmt::format("\"{}{}\" is no {}", shown, text.size() > shown_max ? "…" : "", name_of(type)));
+}
+
+}  // namespace
+
+tl::unexpected<Error> fail_value(std::string text) {
+  return fail(Remedy::park, "value", std::move(text));
+}
+
+std::string_view name_of(ValueType type) {
+  switch (type) {
+    case ValueType::text: return "text";
+    case ValueType::integer: return "integer of 64 bits";
+    case ValueType::number: return "number";
+    case ValueType::decimal: return "decimal number";
+    case ValueType::boolean: return "boolean";
+    case ValueType::bytes: return "base64";
+    case ValueType::json: return "JSON";
+    case ValueType::timestamp: return "timestamp";
+  }
+  return "?";
+}
+
+Result<Cell> cell_from_text(std::string_view text, ValueType type) {
+  switch (type) {
+    case ValueType::text:
+      if (simdjson::validate_utf8(text.data(), text.size())) return Cell(std::string(text));
+      break;
+    case ValueType::integer:
+      if (const auto number = whole_number<std::int64_t>(text)) return Cell(*number);
+      break;
+    case ValueType::number:
+      if (const auto number = whole_number<double>(text); number && std::isfinite(*number))
+        return Cell(*number);
+      break;
+    case ValueType::decimal:
+      if (is_decimal(text)) return Cell(std::string(text));
+      break;
+    case ValueType::boolean:
+      if (text == "true" || text == "false") return Cell(std::int64_t{text == "true"});
+      break;
+    case ValueType::bytes: return Cell(Bytes{std::string(text)});
+    case ValueType::json:
+      if (nlohmann::json::accept(text)) return Cell(std::string(text));
+      break;
+    case ValueType::timestamp:
+      if (const auto number = whole_number<std::int64_t>(text)) return Cell(*number);
+      if (const auto moment = parse_timestamp_ms(text)) return Cell(*moment);
+      break;
+  }
+  return does_not_fit(text, type);
+}
+
+Result<Cell> cell_from_json_string(std::string_view text, ValueType type) {
+  switch (type) {
+    case ValueType::text: return Cell(std::string(text));  // JSON is UTF-8
+    case ValueType::bytes:
+      if (auto bytes = decode_base64(text)) return Cell(Bytes{std::move(*bytes)});
+      return does_not_fit(text, type);
+    case ValueType::timestamp:
+      if (const auto moment = parse_timestamp_ms(text)) return Cell(*moment);
+      return does_not_fit(text, type);
+    case ValueType::decimal: return cell_from_text(text, type);
+    case ValueType::integer:
+    case ValueType::number:
+    case ValueType::boolean:
+    case ValueType::json: break;
+  }
+  return fail_value(fmt::format("a string is no {}", name_of(type)));
+}
+
+Value value_of(const Cell& cell) {
+  struct Binder {
+    Value operator()(std::nullptr_t) const { return nullptr; }
+    Value operator()(std::int64_t number) const { return number; }
+    Value operator()(double number) const { return number; }
+    Value operator()(const std::string& text) const { return text; }
+    Value operator()(const Bytes& bytes) const { return Blob{bytes.bytes}; }
+  };
+  return std::visit(Binder{}, cell);
+}
+
+std::string text_of(const Cell& cell, ValueType type) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* bytes = std::get_if<Bytes>(&cell)) return bytes->bytes;
+  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
+  const auto* number = std::get_if<std::int64_t>(&cell);
+  if (number == nullptr) return {};
+  if (type == ValueType::boolean) return *number != 0 ? "true" : "false";
+  return fmt::format("{}", *number);
+}
+
+void append_json(std::string& out, const Cell& cell, ValueType type) {
+  if (std::holds_alternative<std::nullptr_t>(cell)) {
+    out += "null";
+  } else if (const auto* bytes = std::get_if<Bytes>(&cell)) {
+    append_json_text(out, encode_base64(bytes->bytes));
+  } else if (type == ValueType::text) {
+    append_json_text(out, std::get<std::string>(cell));
+  } else {
+    out += text_of(cell, type);
+  }
+}
+
+}  // namespace once

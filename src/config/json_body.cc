@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/json_body.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace once {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// The parser needs some readable bytes after the text, so each body is copied to where they are.
+// The buffers stay from one message to the next.
+struct ThreadParser {
+  ondemand::parser parser;
+  std::vector<char> text;
+  ondemand::document document;
+};
+
+ThreadParser& thread_parser() {
+  thread_local ThreadParser own;
+  return own;
+}
+
+tl::unexpected<Error> fail_json(simdjson::error_code error) {
+  if (error == simdjson::MEMALLOC)
+    return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
+  return fail_value(fmt::format("the body is not JSON ({})", simdjson::error_message(error)));
+}
+
+// There is no such place in the document, which may be as well-formed as you like.
+bool is_absent(simdjson::error_code error) {
+  return error == simdjson::NO_SUCH_FIELD || error == simdjson::INDEX_OUT_OF_BOUNDS ||
+         error == simdjson::INCORRECT_TYPE || error == simdjson::INVALID_JSON_POINTER;
+}
+
+std::string_view without_blanks(std::string_view token) {
+  const auto end = token.find_last_not_of(" \t\r\n");
+  return token.substr(0, end == std::string_view::npos ? 0 : end + 1);
+}
+
+std::string_view name_of(ondemand::json_type type) {
+  switch (type) {
+    case ondemand::json_type::object: return "an object";
+    case ondemand::json_type::array: return "a list";
+    case ondemand::json_type::number: return "a number";
+    case ondemand::json_type::string: return "a string";
+    case ondemand::json_type::boolean: return "a boolean";
+    case ondemand::json_type::null: break;
+  }
+  return "null";
+}
+
+Result<Cell> cell_of_number(ondemand::value& value, ValueType type) {
+  const std::string_view token = without_blanks(value.raw_json_token());
+  switch (type) {
+    case ValueType::text:
+    case ValueType::decimal:  // its own digits: no bit of money gets lost
+      return cell_from_text(token, ValueType::decimal);
+    case ValueType::integer:
+    case ValueType::number:
+    case ValueType::timestamp:
+    case ValueType::json: return cell_from_text(token, type);
+    case ValueType::boolean:
+    case ValueType::bytes: break;
+  }
+  return fail_value(fmt::format("a number is no {}", once::name_of(type)));
+}
+
+Result<Cell> cell_of_boolean(ondemand::value& value, ValueType type) {
+  bool truth = false;
+  if (const auto error = value.get_bool().get(truth)) return fail_json(error);
+  if (type == ValueType::boolean) return Cell(std::int64_t{truth});
+  if (type == ValueType::text || type == ValueType::json)
+    return Cell(std::string(truth ? "true" : "false"));
+  return fail_value(fmt::format("a boolean is no {}", once::name_of(type)));
+}
+
+Result<Cell> cell_of_json(ondemand::value& value) {
+  std::string_view text;
+  if (const auto error = simdjson::to_json_string(value).get(text)) return fail_json(error);
+  return cell_from_text(without_blanks(text), ValueType::json);
+}
+
+Result<Cell> cell_of(ondemand::value& value, ValueType type) {
+  ondemand::json_type found;
+  if (const auto error = value.type().get(found)) return fail_json(error);
+  if (found == ondemand::json_type::null) {
+    bool is_null = false;
+    if (const auto error = value.is_null().get(is_null)) return fail_json(error);
+    if (is_null) return Cell(nullptr);
+    return fail_json(simdjson::N_ATOM_ERROR);
+  }
+  if (found == ondemand::json_type::number) return cell_of_number(value, type);
+  if (found == ondemand::json_type::boolean) return cell_of_boolean(value, type);
+  if (type == ValueType::json) return cell_of_json(value);
+  if (found != ondemand::json_type::string)
+    return fail_value(fmt::format("{} is no {}", name_of(found), once::name_of(type)));
+  std::string_view text;
+  if (const auto error = value.get_string().get(text)) return fail_json(error);
+  return cell_from_json_string(text, type);
+}
+
+}  // namespace
+
+Result<JsonBody> JsonBody::parse(std::string_view body) {
+  if (body.empty()) return fail_value("the body is empty, not JSON");
+  ThreadParser& own = thread_parser();
+  if (own.text.size() < body.size() + simdjson::SIMDJSON_PADDING)
+    own.text.resize(2 * (body.size() + simdjson::SIMDJSON_PADDING));
+  std::memcpy(own.text.data(), body.data(), body.size());
+  std::memset(own.text.data() + body.size(), ' ', simdjson::SIMDJSON_PADDING);
+  const auto error =
+      own.parser.iterate(own.text.data(), body.size(), own.text.size()).get(own.document);
+  if (error) return fail_json(error);
+  return JsonBody();
+}
+
+Result<std::optional<Cell>> JsonBody::at(std::string_view pointer, ValueType type) const {
+  ondemand::value value;
+  if (const auto error = thread_parser().document.at_pointer(pointer).get(value)) {
+    if (is_absent(error)) return std::nullopt;
+    return fail_json(error);
+  }
+  return ONCE_TRY(cell_of(value, type));
+}
+
+}  // namespace once

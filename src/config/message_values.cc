@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/message_values.h"
+
+#include <fmt/format.h>
+
+namespace once {
+namespace {
+
+std::string origin_of(const ValueRule& rule) {
+  switch (rule.from) {
+    case ValueFrom::json: return fmt::format("{} in the body", rule.field);
+    case ValueFrom::header: return fmt::format("the header {}", rule.field);
+    case ValueFrom::key: return "the key";
+    case ValueFrom::body: return "the body";
+    case ValueFrom::id: return "the id";
+    case ValueFrom::partition: return "the partition";
+    case ValueFrom::offset: return "the offset";
+    case ValueFrom::timestamp: return "the timestamp";
+    case ValueFrom::constant: return "the file";
+  }
+  return "?";
+}
+
+Result<std::optional<Cell>> present(Result<Cell> cell) {
+  if (!cell) return fail(std::move(cell).error());
+  return std::move(*cell);
+}
+
+}  // namespace
+
+Result<std::optional<Cell>> MessageValues::look_in_json(const ValueRule& rule) {
+  if (!json_) json_ = ONCE_TRY(JsonBody::parse(delivery_.body));
+  return json_->at(rule.field, rule.type);
+}
+
+Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
+  switch (rule.from) {
+    case ValueFrom::json: return look_in_json(rule);
+    case ValueFrom::header: {
+      const std::string_view* header = delivery_.header(rule.field);
+      if (header == nullptr) return std::nullopt;
+      return present(cell_from_text(*header, rule.type));
+    }
+    case ValueFrom::key:
+      if (delivery_.key.empty()) return std::nullopt;
+      return present(cell_from_text(delivery_.key, rule.type));
+    case ValueFrom::body: return present(cell_from_text(delivery_.body, rule.type));
+    case ValueFrom::id:
+      if (delivery_.id.empty()) return std::nullopt;
+      return present(cell_from_text(delivery_.id, rule.type));
+    case ValueFrom::partition: return present(cell_from_text(delivery_.partition, rule.type));
+    case ValueFrom::offset:
+      return present(cell_from_text(fmt::format("{}", delivery_.offset), rule.type));
+    case ValueFrom::timestamp:
+      return present(cell_from_text(fmt::format("{}", delivery_.timestamp_ms), rule.type));
+    case ValueFrom::constant: return present(cell_from_text(rule.field, rule.type));
+  }
+  return std::nullopt;
+}
+
+// JSON has a word for "no value"; there a fallback does not step in for what is there and null.
+Result<Cell> MessageValues::found(const ValueRule& rule) {
+  auto cell = look(rule);
+  if (!cell) {
+    Error error = std::move(cell).error();
+    error.text = fmt::format("the value \"{}\" ({}): {}", rule.name, origin_of(rule), error.text);
+    return fail(std::move(error));
+  }
+  if (*cell && !is_null(**cell)) return std::move(**cell);
+  if (rule.nullable) return Cell(nullptr);
+  if (!*cell && rule.fallback) return cell_from_text(*rule.fallback, rule.type);
+  return fail_value(fmt::format("the value \"{}\" ({}) is {}", rule.name, origin_of(rule),
+                                *cell ? "null" : "not there"));
+}
+
+Result<const Cell*> MessageValues::cell(std::size_t index) {
+  if (!cells_[index]) cells_[index] = ONCE_TRY(found(rules_[index]));
+  return &*cells_[index];
+}
+
+Result<Value> MessageValues::value(std::size_t index) { return value_of(*ONCE_TRY(cell(index))); }
+
+Result<std::string> MessageValues::text(std::size_t index) {
+  return text_of(*ONCE_TRY(cell(index)), rules_[index].type);
+}
+
+Status MessageValues::append_json(std::string& out, std::size_t index) {
+  once::append_json(out, *ONCE_TRY(cell(index)), rules_[index].type);
+  return {};
+}
+
+}  // namespace once

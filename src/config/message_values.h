@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/message.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/cell.h"
+#include "config/json_body.h"
+
+namespace once {
+
+// The values of one message, each found out when it is asked for and not before: a message need
+// not have what no step of its own needs. The body is parsed at most once. Used by one thread, and
+// only one at a time.
+class MessageValues {
+ public:
+  MessageValues(std::span<const ValueRule> rules, const Delivery& delivery)
+      : rules_(rules), delivery_(delivery), cells_(rules.size()) {}
+
+  // Stays valid as long as this does. An absent value, or one that does not fit its type, is an
+  // error with the remedy `park` that names the value and where it comes from.
+  [[nodiscard]] Result<const Cell*> cell(std::size_t index);
+  [[nodiscard]] Result<Value> value(std::size_t index);
+  [[nodiscard]] Result<std::string> text(std::size_t index);
+  [[nodiscard]] Status append_json(std::string& out, std::size_t index);
+  [[nodiscard]] bool is_null(const Cell& cell) const {
+    return std::holds_alternative<std::nullptr_t>(cell);
+  }
+
+  const Delivery& delivery() const { return delivery_; }
+
+ private:
+  Result<Cell> found(const ValueRule& rule);
+  Result<std::optional<Cell>> look(const ValueRule& rule);
+  Result<std::optional<Cell>> look_in_json(const ValueRule& rule);
+
+  std::span<const ValueRule> rules_;
+  const Delivery& delivery_;
+  std::vector<std::optional<Cell>> cells_;
+  std::optional<JsonBody> json_;
+};
+
+}  // namespace once

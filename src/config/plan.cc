@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/plan.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "config/plan_parts.h"
+#include "config/toml_reader.h"
+#include "model/ledger.h"
+
+namespace once {
+namespace {
+
+constexpr std::size_t file_bytes_max = 1 << 20;
+
+constexpr std::array<std::string_view, 9> root_keys{"scope",  "source", "store", "run",  "retry",
+                                                    "values", "do",     "emit",  "relay"};
+constexpr std::array<std::string_view, 3> source_keys{"url", "id", "born"};
+constexpr std::array<std::string_view, 1> store_keys{"url"};
+constexpr std::array<std::string_view, 6> run_keys{"semantics", "order",     "lanes",
+                                                   "batch",     "retention", "at_end"};
+constexpr std::array<std::string_view, 2> retry_keys{"attempts", "backoff"};
+constexpr std::array<std::string_view, 1> relay_keys{"name"};
+
+// The texts of the enumerators, in their order.
+constexpr std::array<std::string_view, 3> semantics_words{"at most once", "at least once",
+                                                          "effectively once"};
+constexpr std::array<std::string_view, 2> order_words{"partition", "key"};
+constexpr std::array<std::string_view, 3> born_words{"timestamp", "uuid7", "snowflake"};
+constexpr std::array<std::string_view, 2> at_end_words{"wait", "stop"};
+
+Status parse_source(const TomlTable& root, Plan& plan) {
+  const auto source = ONCE_TRY(root.table("source", source_keys));
+  if (!source) return root.refuse("source", "is missing: where the messages come from");
+  plan.source_url = ONCE_TRY(source->required_text("url", "for example \"file:data/orders\""));
+  const std::string id = ONCE_TRY(source->required_text(
+      "id",
+      "how the id of a message is found, for example \"json:/order/id\", \"key\" or "
+      "\"carried\"; \"none\" leaves it to the position, which tells redeliveries only"));
+  if (id != "none") {
+    auto rule = IdRule::parse(id);
+    if (!rule) return source->refuse("id", rule.error().text);
+    plan.options.id = std::move(*rule);
+  }
+  if (const auto born = ONCE_TRY(source->word("born", born_words)))
+    plan.options.born = static_cast<BornRule>(*born);
+  return {};
+}
+
+Status parse_store(const TomlTable& root, Plan& plan) {
+  const auto store = ONCE_TRY(root.table("store", store_keys));
+  if (!store) return root.refuse("store", "is missing: where effects and ids are kept");
+  plan.store_url = ONCE_TRY(store->required_text("url", "for example \"sqlite:shop.db\""));
+  return {};
+}
+
+Status parse_run(const TomlTable& root, Plan& plan) {
+  const auto run = ONCE_TRY(root.table("run", run_keys));
+  if (!run) return {};
+  PipelineOptions& options = plan.options;
+  if (const auto semantics = ONCE_TRY(run->word("semantics", semantics_words)))
+    options.semantics = static_cast<Semantics>(*semantics);
+  if (const auto order = ONCE_TRY(run->word("order", order_words)))
+    options.order = static_cast<Order>(*order);
+  if (const auto lanes = ONCE_TRY(run->integer("lanes", 1, 256)))
+    options.lanes = static_cast<std::size_t>(*lanes);
+  if (const auto batch = ONCE_TRY(run->integer("batch", 1, 1'000'000)))
+    options.batch_count_max = static_cast<std::size_t>(*batch);
+  if (const auto at_end = ONCE_TRY(run->word("at_end", at_end_words)))
+    options.stop_at_end = *at_end == 1;
+  const auto retention = ONCE_TRY(run->text("retention"));
+  if (retention == "forever")
+    options.retention_ms = -1;
+  else if (const auto duration = ONCE_TRY(run->duration_ms("retention")))
+    options.retention_ms = *duration;
+  return {};
+}
+
+Status parse_retry(const TomlTable& root, RetryPolicy& policy) {
+  const auto retry = ONCE_TRY(root.table("retry", retry_keys));
+  if (!retry) return {};
+  if (const auto attempts = ONCE_TRY(retry->integer("attempts", 1, 1'000'000)))
+    policy.attempts_max = static_cast<std::uint32_t>(*attempts);
+  const auto backoff = ONCE_TRY(retry->text("backoff"));
+  if (!backoff) return {};
+  const std::size_t dots = backoff->find("..");
+  const auto min = parse_duration_ms(backoff->substr(0, dots));
+  const auto max = dots == std::string::npos ? min : parse_duration_ms(backoff->substr(dots + 2));
+  if (!min || !max || *min > *max)
+    return retry->refuse("backoff", fmt::format("is the shortest and the longest wait, "
+                                                "\"10ms..10s\", not \"{}\"",
+                                                *backoff));
+  policy.backoff_ms_min = *min;
+  policy.backoff_ms_max = *max;
+  return {};
+}
+
+Status parse_relay(const TomlTable& root, Plan& plan) {
+  plan.relay_name = plan.options.scope;
+  const auto relay = ONCE_TRY(root.table("relay", relay_keys));
+  if (!relay) return {};
+  plan.relay_name = ONCE_TRY(relay->required_text("name", "who the relay is at its destinations"));
+  return {};
+}
+
+Status parse_root(const TomlTable& root, Plan& plan) {
+  plan.options.scope = ONCE_TRY(root.required_text(
+      "scope", "a name for who remembers, one per consumer purpose, for example \"points\""));
+  if (plan.options.scope.size() > name_bytes_max)
+    return root.refuse("scope", fmt::format("has more than {} bytes", name_bytes_max));
+  ONCE_TRY(parse_source(root, plan));
+  ONCE_TRY(parse_store(root, plan));
+  ONCE_TRY(parse_run(root, plan));
+  ONCE_TRY(parse_retry(root, plan.options.retry));
+  ONCE_TRY(parse_relay(root, plan));
+  plan.values = ONCE_TRY(parse_values(root));
+  plan.steps = ONCE_TRY(parse_steps(root, plan.values));
+  plan.emits =
+      ONCE_TRY(parse_emits(root, plan.options.scope, plan.options.id.has_value(), plan.values));
+  if (plan.steps.empty() && plan.emits.empty())
+    return root.refuse("do", "is missing: write what a message does as [[do]] or [[emit]]");
+  return {};
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+}
+
+// What stands between the colon and the @ of URL://USER:PASSWORD@HOST.
+std::string password_of(const std::string& url) {
+  const std::size_t begin = url.find("://");
+  if (begin == std::string::npos) return {};
+  const std::size_t end = url.find_first_of("/?", begin + 3);
+  const std::size_t at = url.substr(0, end).rfind('@');
+  const std::size_t colon = url.find(':', begin + 3);
+  if (at == std::string::npos || colon == std::string::npos || colon > at) return {};
+  return url.substr(colon, at + 1 - colon);
+}
+
+}  // namespace
+
+Error Plan::error_at(Place place, std::string_view tag, std::string_view text) const {
+  return {Remedy::stop, std::string(tag),
+          fmt::format("{}:{}:{}: {}", file, place.line, place.column, text), std::nullopt};
+}
+
+std::string Plan::redacted(std::string text) const {
+  // A short value would be found everywhere; where it is a password, the URL below tells.
+  constexpr std::size_t bytes_min = 4;
+  for (const auto& [name, value] : variables)
+    if (value.size() >= bytes_min) replace_all(text, value, fmt::format("${{{}}}", name));
+  std::vector<std::string> urls{source_url, store_url};
+  for (const EmitRule& emit : emits) urls.push_back(emit.to);
+  for (const std::string& url : urls)
+    if (const std::string password = password_of(url); !password.empty())
+      replace_all(text, password, ":***@");
+  return text;
+}
+
+Result<Plan> parse_plan(std::string_view text, const std::string& file,
+                        const Environment& environment) {
+  if (text.size() > file_bytes_max)
+    return fail(
+        Remedy::stop, "config",
+        fmt::format("{} has {} bytes, at most {} are read", file, text.size(), file_bytes_max));
+  Plan plan;
+  plan.file = file;
+  TomlFile reading{file, environment};
+  try {
+    const toml::table parsed = toml::parse(text, file);
+    const TomlTable root = ONCE_TRY(TomlTable::open(reading, parsed, "", root_keys));
+    ONCE_TRY(parse_root(root, plan));
+  } catch (const toml::parse_error& error) {
+    return reading.refuse({error.source().begin.line, error.source().begin.column},
+                          fmt::format("this is no TOML: {}", error.description()));
+  }
+  plan.variables = std::move(reading.variables);
+  return plan;
+}
+
+}  // namespace once

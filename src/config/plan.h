@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/pipeline.h>
+#include <once/strategies.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace once {
+
+// A pipeline as it is written in a file: what `once run` reads. All of it is plain values; that
+// the parts fit together is found out when a Recipe is made of it. docs/run.md explains each key.
+
+// Where something stands in the file, counted from 1.
+struct Place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+
+  bool operator==(const Place&) const = default;
+};
+
+enum class ValueFrom : std::uint8_t {
+  json,
+  header,
+  key,
+  body,
+  id,
+  partition,
+  offset,
+  timestamp,
+  constant,
+};
+enum class ValueType : std::uint8_t {
+  text,
+  integer,
+  number,
+  decimal,
+  boolean,
+  bytes,
+  json,
+  timestamp,
+};
+
+// A typed value of a message.
+struct ValueRule {
+  std::string name;
+  ValueFrom from = ValueFrom::json;
+  std::string field = {};  // JSON pointer, name of a header, or the constant itself
+  ValueType type = ValueType::text;
+  bool nullable = false;                     // absent or null is null, and no fault
+  std::optional<std::string> fallback = {};  // of an absent one
+  Place place = {};
+};
+
+// A value by its name.
+struct Use {
+  std::string value;
+  Place place = {};
+};
+struct ColumnUse {
+  std::string column;
+  Use use;
+};
+
+// A step or a message only for some messages.
+struct Filter {
+  Use use;
+  std::vector<std::string> any_of;
+};
+
+struct SqlStep {
+  std::string statement;
+  std::int64_t rows = -1;  // -1: any number
+  Outcome otherwise = {};
+};
+struct UniqueStep {
+  std::string table;
+  std::vector<ColumnUse> key;
+  std::vector<ColumnUse> set;
+  Outcome present = {};
+};
+struct VersionStep {
+  std::string table;
+  std::vector<ColumnUse> key;
+  Use expected;
+  std::vector<ColumnUse> set;
+  Outcome contended = {};
+  Outcome missing = {};
+};
+struct StateStep {
+  std::string table;
+  std::vector<ColumnUse> key;
+  Use to;
+  std::vector<ColumnUse> set;
+  std::vector<std::string> states;
+  std::vector<Transition> transitions;
+  StateMachineOptions options;
+  EarlyPolicy early;
+  std::string on_reached = {};  // a statement for each state that was reached
+};
+
+struct Step {
+  Place place;
+  std::optional<Filter> when = {};
+  std::variant<SqlStep, UniqueStep, VersionStep, StateStep> action = {};
+};
+
+// A text with values in it.
+struct TemplatePiece {
+  std::string literal;
+  std::optional<Use> use = {};  // comes after the literal
+};
+
+struct EmitRule {
+  Place place;
+  std::string to;           // a URL
+  std::string destination;  // its name in the outbox: the same as long as the file says the same
+  std::optional<Filter> when = {};
+  std::vector<Use> id = {};
+  std::optional<Use> key = {};
+  std::optional<Use> body = {};               // its bytes as they are ...
+  std::vector<TemplatePiece> json_body = {};  // ... or a JSON object
+  std::vector<std::pair<std::string, Use>> headers = {};
+};
+
+// Variables of the environment that the file refers to; unset if there is none of this name.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+struct Plan {
+  std::string file;  // for errors
+  std::string source_url;
+  std::string store_url;
+  PipelineOptions options;
+  std::vector<ValueRule> values;
+  std::vector<Step> steps;
+  std::vector<EmitRule> emits;
+  std::string relay_name;
+  std::map<std::string, std::string> variables;  // those that were used, with their values
+
+  // An error that says where in the file. The remedy is always `stop`.
+  [[nodiscard]] Error error_at(Place place, std::string_view tag, std::string_view text) const;
+
+  // A text without what came from the environment and without passwords of URLs: fit to be shown.
+  [[nodiscard]] std::string redacted(std::string text) const;
+};
+
+// Reads a file's text. Unknown keys, wrong types and values out of range are errors with the tag
+// "config" that say where; nothing is opened.
+[[nodiscard]] Result<Plan> parse_plan(std::string_view text, const std::string& file,
+                                      const Environment& environment);
+
+}  // namespace once

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "config/plan_parts.h"
+
+namespace once {
+namespace {
+
+constexpr std::array<std::string_view, 7> step_keys{
+    "sql", "rows", "otherwise", "unique", "version", "state_machine", "when"};
+constexpr std::array<std::string_view, 4> unique_keys{"table", "key", "set", "present"};
+constexpr std::array<std::string_view, 6> version_keys{"table", "key",       "expected",
+                                                       "set",   "contended", "missing"};
+constexpr std::array<std::string_view, 10> state_keys{
+    "table", "key", "to", "set", "column", "states", "transitions", "hold", "early", "on_reached"};
+constexpr std::array<std::string_view, 2> early_keys{"attempts", "after"};
+constexpr std::array<std::string_view, 4> reaction_words{"retry", "park", "reject", "stale"};
+
+Outcome outcome_of_word(std::size_t word, std::string reason) {
+  switch (word) {
+    case 0: return retry(std::move(reason));
+    case 1: return parked(std::move(reason));
+    case 2: return rejected(std::move(reason));
+    default: return rejected("stale: " + reason);
+  }
+}
+
+// "park", or { park = "no such account" }.
+Result<std::optional<Outcome>> parse_reaction(const TomlTable& step, std::string_view key,
+                                              const std::string& reason) {
+  if (!step.has(key)) return std::nullopt;
+  if (step.native().get(key)->is_string())
+    return outcome_of_word(*ONCE_TRY(step.word(key, reaction_words)), reason);
+  const auto table = ONCE_TRY(step.table(key, reaction_words));
+  std::optional<Outcome> found;
+  for (std::size_t word = 0; word < reaction_words.size(); ++word) {
+    const auto text = ONCE_TRY(table->text(reaction_words[word]));
+    if (!text) continue;
+    if (found) return step.refuse(key, "says two things; drop one");
+    found = outcome_of_word(word, *text);
+  }
+  if (!found) return step.refuse(key, "is retry, park, reject or stale, with a reason");
+  return found;
+}
+
+Result<std::vector<ColumnUse>> parse_columns(const TomlTable& step, std::string_view key,
+                                             bool required) {
+  std::vector<ColumnUse> columns;
+  const toml::table* table = ONCE_TRY(step.free_table(key));
+  if (table != nullptr)
+    for (const auto& [column, node] : *table) {
+      Use use = ONCE_TRY(use_of(step.file(), node, "a column"));
+      columns.push_back({std::string(column.str()), std::move(use)});
+    }
+  if (columns.empty() && required)
+    return step.refuse(key, "is missing: columns and the values they have, { order_id = \"id\" }");
+  return columns;
+}
+
+Result<Use> parse_use(const TomlTable& step, std::string_view key) {
+  if (!step.has(key)) return step.refuse(key, "is missing: it is the name of a value of [values]");
+  return use_of(step.file(), *step.native().get(key), key);
+}
+
+Result<SqlStep> parse_sql(const TomlTable& table) {
+  SqlStep step;
+  // Nothing of the environment gets into a statement: what varies is a parameter.
+  step.statement = *ONCE_TRY(table.literal_text("sql"));
+  if (step.statement.empty()) return table.refuse("sql", "is empty");
+  const auto rows = ONCE_TRY(table.integer("rows", 0, std::numeric_limits<std::int32_t>::max()));
+  if (rows) step.rows = *rows;
+  const auto reason = fmt::format("the statement at line {} touched another number of rows than {}",
+                                  table.place("sql").line, step.rows);
+  const auto otherwise = ONCE_TRY(parse_reaction(table, "otherwise", reason));
+  if (otherwise && !rows)
+    return table.refuse("otherwise", "needs rows: how many rows the statement must touch");
+  step.otherwise = otherwise.value_or(parked(reason));
+  return step;
+}
+
+Result<UniqueStep> parse_unique(const TomlTable& table) {
+  UniqueStep step;
+  step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
+  step.key = ONCE_TRY(parse_columns(table, "key", true));
+  step.set = ONCE_TRY(parse_columns(table, "set", false));
+  const auto reason = fmt::format("{} has a row with this key", step.table);
+  step.present =
+      ONCE_TRY(parse_reaction(table, "present", reason)).value_or(rejected("stale: " + reason));
+  return step;
+}
+
+Result<VersionStep> parse_version(const TomlTable& table) {
+  VersionStep step;
+  step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
+  step.key = ONCE_TRY(parse_columns(table, "key", true));
+  step.expected = ONCE_TRY(parse_use(table, "expected"));
+  step.set = ONCE_TRY(parse_columns(table, "set", true));
+  const auto contended = fmt::format("the row of {} has another version", step.table);
+  step.contended = ONCE_TRY(parse_reaction(table, "contended", contended))
+                       .value_or(rejected("stale: " + contended));
+  const auto missing = fmt::format("{} has no such row", step.table);
+  step.missing = ONCE_TRY(parse_reaction(table, "missing", missing)).value_or(parked(missing));
+  return step;
+}
+
+// "created -> paid", and chains of these.
+Result<std::vector<Transition>> parse_transitions(const TomlTable& table) {
+  std::vector<Transition> transitions;
+  for (const std::string& chain : ONCE_TRY(table.texts("transitions"))) {
+    std::vector<std::string> states;
+    for (std::string_view rest = chain; !rest.empty();) {
+      const std::size_t arrow = rest.find("->");
+      std::string_view state = rest.substr(0, arrow);
+      while (state.starts_with(' ')) state.remove_prefix(1);
+      while (state.ends_with(' ')) state.remove_suffix(1);
+      states.emplace_back(state);
+      rest = arrow == std::string_view::npos ? std::string_view() : rest.substr(arrow + 2);
+    }
+    if (states.size() < 2)
+      return table.refuse("transitions",
+                          fmt::format("are written \"created -> paid\", not \"{}\"", chain));
+    for (std::size_t i = 1; i < states.size(); ++i)
+      transitions.push_back({states[i - 1], states[i]});
+  }
+  return transitions;
+}
+
+Result<StateStep> parse_state_machine(const TomlTable& table) {
+  StateStep step;
+  step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
+  step.key = ONCE_TRY(parse_columns(table, "key", true));
+  step.to = ONCE_TRY(parse_use(table, "to"));
+  step.set = ONCE_TRY(parse_columns(table, "set", false));
+  step.states = ONCE_TRY(table.texts("states"));
+  step.transitions = ONCE_TRY(parse_transitions(table));
+  if (const auto column = ONCE_TRY(table.text("column"))) step.options.column = *column;
+  if (const auto hold = ONCE_TRY(table.text("hold"))) step.options.hold_table = *hold;
+  if (const auto early = ONCE_TRY(table.table("early", early_keys))) {
+    if (const auto attempts = ONCE_TRY(early->integer("attempts", 1, 1'000'000)))
+      step.early.attempts_max = static_cast<std::uint32_t>(*attempts);
+    if (const auto after = ONCE_TRY(early->duration_ms("after"))) step.early.after_ms = *after;
+  }
+  if (const auto statement = ONCE_TRY(table.literal_text("on_reached")))
+    step.on_reached = *statement;
+  return step;
+}
+
+Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) {
+  Step step;
+  step.place = table.place();
+  const int actions = int{table.has("sql")} + int{table.has("unique")} + int{table.has("version")} +
+                      int{table.has("state_machine")};
+  if (actions != 1)
+    return table.file().refuse(
+        step.place, "a step of [[do]] does one thing: sql, unique, version or state_machine");
+  if (!table.has("sql") && (table.has("rows") || table.has("otherwise")))
+    return table.file().refuse(step.place, "rows and otherwise belong to sql");
+  step.when = ONCE_TRY(parse_filter(table, values));
+  if (table.has("sql")) {
+    step.place = table.place("sql");
+    step.action = ONCE_TRY(parse_sql(table));
+  } else if (const auto unique = ONCE_TRY(table.table("unique", unique_keys))) {
+    step.action = ONCE_TRY(parse_unique(*unique));
+  } else if (const auto version = ONCE_TRY(table.table("version", version_keys))) {
+    step.action = ONCE_TRY(parse_version(*version));
+  } else {
+    const auto machine = ONCE_TRY(table.table("state_machine", state_keys));
+    step.action = ONCE_TRY(parse_state_machine(*machine));
+  }
+  return step;
+}
+
+}  // namespace
+
+Result<std::vector<Step>> parse_steps(const TomlTable& root, std::vector<ValueRule>& values) {
+  std::vector<Step> steps;
+  for (const TomlTable& table : ONCE_TRY(root.tables("do", step_keys)))
+    steps.push_back(ONCE_TRY(parse_step(table, values)));
+  return steps;
+}
+
+}  // namespace once

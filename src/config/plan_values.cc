@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "config/cell.h"
+#include "config/plan_parts.h"
+#include "model/json_fields.h"
+
+namespace once {
+namespace {
+
+constexpr std::array<std::string_view, 12> value_keys{
+    "json",   "header",    "key",      "body", "id",   "partition",
+    "offset", "timestamp", "constant", "type", "null", "default"};
+constexpr std::array<std::string_view, 5> filter_keys{"value", "json", "header", "key", "is"};
+// In the order of ValueType.
+constexpr std::array<std::string_view, 8> type_words{"text",    "integer", "number", "decimal",
+                                                     "boolean", "bytes",   "json",   "timestamp"};
+
+// What is written as `name = true`.
+struct Whole {
+  std::string_view key;
+  ValueFrom from;
+  ValueType type;
+};
+constexpr std::array<Whole, 6> wholes{{
+    {"key", ValueFrom::key, ValueType::text},
+    {"body", ValueFrom::body, ValueType::text},
+    {"id", ValueFrom::id, ValueType::text},
+    {"partition", ValueFrom::partition, ValueType::text},
+    {"offset", ValueFrom::offset, ValueType::integer},
+    {"timestamp", ValueFrom::timestamp, ValueType::timestamp},
+}};
+
+Result<std::optional<ValueRule>> parse_json_origin(const TomlTable& table) {
+  const auto pointer = ONCE_TRY(table.text("json"));
+  if (!pointer) return std::nullopt;
+  if (!is_json_pointer(*pointer))
+    return table.refuse("json",
+                        fmt::format("is a JSON pointer, \"/order/id\", not \"{}\"", *pointer));
+  return ValueRule{.name = {}, .from = ValueFrom::json, .field = *pointer};
+}
+
+Result<std::optional<ValueRule>> parse_header_origin(const TomlTable& table) {
+  const auto header = ONCE_TRY(table.text("header"));
+  if (!header) return std::nullopt;
+  if (header->empty()) return table.refuse("header", "is the name of a header");
+  return ValueRule{.name = {}, .from = ValueFrom::header, .field = *header};
+}
+
+Result<std::optional<ValueRule>> parse_constant_origin(const TomlTable& table) {
+  const auto constant = ONCE_TRY(table.scalar("constant"));
+  if (!constant) return std::nullopt;
+  return ValueRule{.name = {}, .from = ValueFrom::constant, .field = *constant};
+}
+
+Result<std::optional<ValueRule>> parse_whole_origin(const TomlTable& table, const Whole& whole) {
+  const auto chosen = ONCE_TRY(table.boolean(whole.key));
+  if (!chosen) return std::nullopt;
+  if (!*chosen) return table.refuse(whole.key, "is either true or not there");
+  return ValueRule{.name = {}, .from = whole.from, .type = whole.type};
+}
+
+// Where the value comes from: exactly one key says so.
+Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what) {
+  std::vector<ValueRule> found;
+  const auto take = [&](std::optional<ValueRule> rule) {
+    if (rule) found.push_back(std::move(*rule));
+  };
+  take(ONCE_TRY(parse_json_origin(table)));
+  take(ONCE_TRY(parse_header_origin(table)));
+  take(ONCE_TRY(parse_constant_origin(table)));
+  for (const Whole& whole : wholes) take(ONCE_TRY(parse_whole_origin(table, whole)));
+  if (found.size() == 1) return std::move(found.front());
+  return table.file().refuse(
+      table.place(), fmt::format("{} must say one place that it comes from: json, header, key, "
+                                 "body, id, partition, offset, timestamp or constant",
+                                 what));
+}
+
+// A text of the file in the place of a value must fit the value's type, too.
+Status check_text(const TomlTable& table, std::string_view key, const std::string& text,
+                  ValueType type) {
+  const auto cell = cell_from_text(text, type);
+  if (!cell) return table.refuse(key, cell.error().text);
+  return {};
+}
+
+Result<ValueRule> parse_value(const TomlTable& table, const std::string& name) {
+  ValueRule rule = ONCE_TRY(parse_origin(table, fmt::format("the value \"{}\"", name)));
+  rule.name = name;
+  rule.place = table.place();
+  if (const auto type = ONCE_TRY(table.word("type", type_words)))
+    rule.type = static_cast<ValueType>(*type);
+  if (const auto nullable = ONCE_TRY(table.boolean("null"))) rule.nullable = *nullable;
+  rule.fallback = ONCE_TRY(table.scalar("default"));
+  if (rule.fallback && rule.nullable)
+    return table.refuse("default",
+                        "and null = true say two things about an absent value; drop one");
+  if (rule.fallback) ONCE_TRY(check_text(table, "default", *rule.fallback, rule.type));
+  if (rule.from == ValueFrom::constant)
+    ONCE_TRY(check_text(table, "constant", rule.field, rule.type));
+  return rule;
+}
+
+void add_whole_values(std::vector<ValueRule>& values) {
+  for (const Whole& whole : wholes) {
+    const auto is_it = [&](const ValueRule& rule) { return rule.name == whole.key; };
+    if (std::any_of(values.begin(), values.end(), is_it)) continue;
+    values.push_back({.name = std::string(whole.key), .from = whole.from, .type = whole.type});
+  }
+}
+
+}  // namespace
+
+bool is_value_name(std::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9');
+  });
+}
+
+Result<Use> use_of(TomlFile& file, const toml::node& node, std::string_view what) {
+  const auto* name = node.as_string();
+  if (name == nullptr || !is_value_name(name->get()))
+    return file.refuse(place_of(node), fmt::format("{} is the name of a value of [values]", what));
+  return Use{name->get(), place_of(node)};
+}
+
+Result<std::vector<ValueRule>> parse_values(const TomlTable& root) {
+  std::vector<ValueRule> values;
+  if (const toml::table* table = ONCE_TRY(root.free_table("values"))) {
+    for (const auto& [key, node] : *table) {
+      const std::string name(key.str());
+      if (!is_value_name(name))
+        return root.file().refuse(
+            place_of(node), fmt::format("\"{}\" cannot be the name of a value: letters, digits "
+                                        "and _, and no digit first",
+                                        name));
+      if (!node.is_table())
+        return root.file().refuse(place_of(node),
+                                  fmt::format("the value \"{}\" is a table, for example "
+                                              "{{ json = \"/{}\", type = \"integer\" }}",
+                                              name, name));
+      const TomlTable of =
+          ONCE_TRY(TomlTable::open(root.file(), *node.as_table(), "values." + name, value_keys));
+      values.push_back(ONCE_TRY(parse_value(of, name)));
+    }
+  }
+  add_whole_values(values);
+  return values;
+}
+
+Result<std::optional<Filter>> parse_filter(const TomlTable& of, std::vector<ValueRule>& values) {
+  const auto table = ONCE_TRY(of.table("when", filter_keys));
+  if (!table) return std::nullopt;
+  Filter filter;
+  if (table->has("value")) {
+    filter.use = ONCE_TRY(use_of(table->file(), *table->native().get("value"), "when.value"));
+    if (table->has("json") || table->has("header") || table->has("key"))
+      return table->refuse("value", "and a place that a value comes from say two things; drop one");
+  } else {
+    ValueRule rule = ONCE_TRY(parse_origin(*table, "when"));
+    rule.place = table->place();
+    // No user can have this name. An absent one is no fault, but fits nothing.
+    rule.name = fmt::format("when@{}:{}", rule.place.line, rule.place.column);
+    rule.nullable = true;
+    filter.use = {rule.name, rule.place};
+    values.push_back(std::move(rule));
+  }
+  filter.any_of = ONCE_TRY(table->scalars("is"));
+  if (filter.any_of.empty())
+    return table->refuse("is", "says what fits: a string, number or boolean, or a list of them");
+  return filter;
+}
+
+}  // namespace once

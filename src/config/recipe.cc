@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/url.h"
+#include "config/message_values.h"
+
+namespace once {
+
+// Turns names into places, and remembers which were asked for.
+class Recipe::Resolver {
+ public:
+  explicit Resolver(const Plan& plan) : plan_(plan), used_(plan.values.size()) {}
+
+  Result<std::size_t> operator()(const Use& use) {
+    std::vector<std::string_view> known;
+    for (std::size_t i = 0; i < plan_.values.size(); ++i) {
+      if (plan_.values[i].name == use.value) {
+        used_[i] = true;
+        return i;
+      }
+      known.push_back(plan_.values[i].name);
+    }
+    const std::string_view guess = nearest(use.value, known);
+    return fail(Remedy::stop, "config",
+                fmt::format("there is no value \"{}\" in [values]{}", use.value,
+                            guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess)));
+  }
+
+  Result<std::optional<Fits>> filter(const std::optional<Filter>& when) {
+    if (!when) return std::nullopt;
+    const std::size_t value = ONCE_TRY((*this)(when->use));
+    return Fits{value, when->any_of};
+  }
+
+  Result<Emit> emit(const EmitRule& rule) {
+    Emit made;
+    made.when = ONCE_TRY(filter(rule.when));
+    made.destination = rule.destination;
+    for (const Use& part : rule.id) made.id.push_back(ONCE_TRY((*this)(part)));
+    if (rule.key) made.key = ONCE_TRY((*this)(*rule.key));
+    if (rule.body) made.body = ONCE_TRY((*this)(*rule.body));
+    for (const TemplatePiece& piece : rule.json_body) {
+      std::optional<std::size_t> value;
+      if (piece.use) value = ONCE_TRY((*this)(*piece.use));
+      made.json_body.emplace_back(piece.literal, value);
+    }
+    for (const auto& [name, use] : rule.headers) {
+      const std::size_t value = ONCE_TRY((*this)(use));
+      made.headers.emplace_back(name, value);
+    }
+    return made;
+  }
+
+  // What is there without having been declared need not be used.
+  Status check_all_used() const {
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      const ValueRule& rule = plan_.values[i];
+      if (used_[i] || rule.place == Place{}) continue;
+      return fail(plan_.error_at(rule.place, "config",
+                                 fmt::format("the value \"{}\" is used by nobody", rule.name)));
+    }
+    return {};
+  }
+
+ private:
+  const Plan& plan_;
+  std::vector<bool> used_;
+};
+
+namespace {
+
+// The database can plan these without running them; what begins otherwise is left to the first
+// message.
+bool can_be_explained(std::string_view statement) {
+  std::string first;
+  for (const char c : statement) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) {
+      if (!first.empty()) break;
+      if (std::isspace(static_cast<unsigned char>(c)) == 0) return false;
+      continue;
+    }
+    first += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  constexpr std::array<std::string_view, 6> words{"select", "insert",  "update",
+                                                  "delete", "replace", "with"};
+  return std::find(words.begin(), words.end(), first) != words.end();
+}
+
+// The error of a message that spoils its batch, and what to settle for it. All that the batch wrote
+// is rolled back, so that nothing of it is left.
+tl::unexpected<Error> blame(const Work& work, Outcome instead) {
+  std::string text = instead.detail;
+  return fail(
+      Error{Remedy::retry, "message", std::move(text), Culprit{work.message, std::move(instead)}});
+}
+
+bool has_to_roll_back(const Outcome& outcome, bool after_writes) {
+  switch (outcome.kind) {
+    case Outcome::Kind::retry:
+    case Outcome::Kind::parked: return true;
+    case Outcome::Kind::rejected: return after_writes;
+    case Outcome::Kind::applied:
+    case Outcome::Kind::no_effect: break;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect) {
+  std::shared_ptr<Recipe> recipe(new Recipe());
+  Resolver resolver(plan);
+  const auto at = [&](Place place, Error error) {
+    return fail(plan.error_at(place, error.tag, error.text));
+  };
+  for (const Step& step : plan.steps) {
+    Part part{step.place, {}, {}};
+    auto when = resolver.filter(step.when);
+    if (!when) return at(step.when->use.place, std::move(when).error());
+    part.when = std::move(*when);
+    auto action = std::visit(
+        [&](const auto& of) { return make_action(of, std::ref(resolver), dialect); }, step.action);
+    if (!action) return at(step.place, std::move(action).error());
+    part.action = std::move(*action);
+    const auto* states = std::get_if<StateStep>(&step.action);
+    recipe->needs_sql_ = recipe->needs_sql_ || std::holds_alternative<SqlStep>(step.action) ||
+                         (states != nullptr && !states->on_reached.empty());
+    recipe->parts_.push_back(std::move(part));
+  }
+  for (const EmitRule& rule : plan.emits) {
+    auto emit = resolver.emit(rule);
+    if (!emit) return at(rule.place, std::move(emit).error());
+    recipe->emits_.push_back(std::move(*emit));
+  }
+  ONCE_TRY(resolver.check_all_used());
+  recipe->plan_ = std::move(plan);
+  return recipe;
+}
+
+Result<bool> Recipe::fits(const std::optional<Fits>& when, MessageValues& values,
+                          std::span<const ValueRule> rules) {
+  if (!when) return true;
+  const Cell& cell = *ONCE_TRY(values.cell(when->value));
+  if (std::holds_alternative<std::nullptr_t>(cell)) return false;
+  const std::string text = text_of(cell, rules[when->value].type);
+  return std::find(when->any_of.begin(), when->any_of.end(), text) != when->any_of.end();
+}
+
+Result<Recipe::Done> Recipe::run_one(MessageValues& values, Transaction& transaction) const {
+  bool wrote = false;
+  for (const Part& part : parts_) {
+    if (!ONCE_TRY(fits(part.when, values, plan_.values))) continue;
+    if (auto outcome = ONCE_TRY(part.action->run(values, transaction)))
+      return Done{std::move(*outcome), wrote};
+    wrote = true;
+  }
+  for (const Emit& emit : emits_) {
+    if (!ONCE_TRY(fits(emit.when, values, plan_.values))) continue;
+    ONCE_TRY(transaction.enqueue(emit.destination, ONCE_TRY(message_of(emit, values))));
+    wrote = true;
+  }
+  // Its id stays free: what fits no step may be followed by a message about the same that does.
+  if (!wrote) return Done{no_effect(), false};
+  return Done{applied(), true};
+}
+
+Result<Message> Recipe::message_of(const Emit& emit, MessageValues& values) const {
+  Message message;
+  std::vector<std::string> parts;
+  for (const std::size_t part : emit.id) parts.push_back(ONCE_TRY(values.text(part)));
+  const std::vector<std::string_view> views(parts.begin(), parts.end());
+  message.id = parts.size() == 1 ? parts.front() : encode_tuple(views);
+  if (message.id.empty()) return fail(Remedy::park, "no_id", "the message to emit has an empty id");
+  if (emit.key) message.key = ONCE_TRY(values.text(*emit.key));
+  if (emit.body) message.body = ONCE_TRY(values.text(*emit.body));
+  for (const auto& [literal, value] : emit.json_body) {
+    message.body += literal;
+    if (value) ONCE_TRY(values.append_json(message.body, *value));
+  }
+  for (const auto& [name, value] : emit.headers) {
+    std::string text = ONCE_TRY(values.text(value));
+    message.headers.push_back({name, std::move(text)});
+  }
+  // That of its cause: the same however often this runs.
+  message.timestamp_ms = values.delivery().timestamp_ms;
+  return message;
+}
+
+Status Recipe::run(std::span<Work> batch, Transaction& transaction) const {
+  for (Work& work : batch) {
+    transaction.on_behalf_of(work.message);
+    MessageValues values(plan_.values, *work.delivery);
+    auto done = run_one(values, transaction);
+    if (!done) {
+      const Error& error = done.error();
+      if (error.culprit || error.remedy != Remedy::park) return fail(error);
+      return blame(work, parked(error.text));
+    }
+    if (has_to_roll_back(done->outcome, done->after_writes))
+      return blame(work, std::move(done->outcome));
+    work.outcome = std::move(done->outcome);
+  }
+  return {};
+}
+
+// A transaction of its own, since a failed statement may spoil it; it is never committed.
+Status Recipe::probe(Store& store, const Part& part, const Probe& probe) const {
+  if (!can_be_explained(probe.statement)) return {};
+  const auto transaction = ONCE_TRY(store.begin(plan_.options.scope));
+  const std::vector<Value> nulls(probe.parameters, nullptr);
+  const auto planned = transaction->sql()->query("EXPLAIN " + probe.statement, nulls);
+  if (planned) return {};
+  const Error& error = planned.error();
+  // That a null does not fit says nothing about the values to come.
+  if (error.remedy == Remedy::park) return {};
+  if (error.remedy != Remedy::stop) return fail(error);
+  return fail(plan_.error_at(part.place, error.tag, error.text));
+}
+
+Status Recipe::check(Store& store) const {
+  if (!store.traits().sql) return {};
+  for (const Part& part : parts_)
+    for (const Probe& one : part.action->probes()) ONCE_TRY(probe(store, part, one));
+  return {};
+}
+
+Handler handler_of(std::shared_ptr<const Recipe> recipe) {
+  if (recipe->needs_sql())
+    return batch([recipe](std::span<Work> work, SqlTransaction& transaction) {
+      return recipe->run(work, transaction);
+    });
+  return batch([recipe](std::span<Work> work, Transaction& transaction) {
+    return recipe->run(work, transaction);
+  });
+}
+
+}  // namespace once

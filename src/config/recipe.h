@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/handler.h>
+#include <once/store.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/action.h"
+#include "config/plan.h"
+
+namespace once {
+
+// What a message does, ready to be run: the steps of a plan with all names resolved. Never changes,
+// so that all lanes share it.
+//
+// The steps of one message run in the order of the file, and before those of the next message:
+// statements of different messages need not commute (one inserts the row that another updates), and
+// only the user could know that they do. It is fast because plain SQL waits for no answer: the
+// store sends the statements of a whole batch together, and those with the same text, one after
+// another when there is one step, as it does best.
+class Recipe {
+ public:
+  // A name that no value has and a value that nobody uses are errors with the tag "config", a
+  // statement that cannot be one is an error with the tag "sql"; both say where in the file.
+  [[nodiscard]] static Result<std::shared_ptr<const Recipe>> make(Plan plan, SqlDialect dialect);
+
+  // The new messages of a batch. What goes wrong with a message names it in the error.
+  [[nodiscard]] Status run(std::span<Work> batch, Transaction& transaction) const;
+
+  // Lets the database look at every statement, table and column without running anything. What it
+  // does not know is an error that says where in the file.
+  [[nodiscard]] Status check(Store& store) const;
+
+  bool needs_sql() const { return needs_sql_; }
+  const Plan& plan() const { return plan_; }
+
+ private:
+  class Resolver;
+  // A filter, a step and a message to emit, with places of values instead of names.
+  struct Fits {
+    std::size_t value = 0;
+    std::vector<std::string> any_of;
+  };
+  struct Part {
+    Place place;
+    std::optional<Fits> when;
+    std::unique_ptr<Action> action;
+  };
+  struct Emit {
+    std::optional<Fits> when;
+    std::string destination;
+    std::vector<std::size_t> id;
+    std::optional<std::size_t> key;
+    std::optional<std::size_t> body;
+    std::vector<std::pair<std::string, std::optional<std::size_t>>> json_body;
+    std::vector<std::pair<std::string, std::size_t>> headers;
+  };
+  // What a message has done so far.
+  struct Done {
+    Outcome outcome;
+    bool after_writes = false;  // ... which have to go if the outcome is a refusal
+  };
+
+  Recipe() = default;
+
+  Result<Done> run_one(MessageValues& values, Transaction& transaction) const;
+  Result<Message> message_of(const Emit& emit, MessageValues& values) const;
+  static Result<bool> fits(const std::optional<Fits>& when, MessageValues& values,
+                           std::span<const ValueRule> rules);
+  Status probe(Store& store, const Part& part, const Probe& probe) const;
+
+  Plan plan_;
+  std::vector<Part> parts_;
+  std::vector<Emit> emits_;
+  bool needs_sql_ = false;
+};
+
+// The handler that runs a recipe, and keeps it.
+[[nodiscard]] Handler handler_of(std::shared_ptr<const Recipe> recipe);
+
+}  // namespace once

@@ -212,7 +212,9 @@ TEST_P(LiveSuite, a_commit_cut_at_every_byte_happens_once) {
   // Of the request, from the commit on, until it is not cut any more; then of its answer.
   std::size_t bytes = 0;
   const std::string mark = GetParam().commit_mark;
-  while (attempt({.match = mark, .client_bytes = bytes, .answer_bytes = 0})) ++bytes;
+  // A long one is not cut at all of its later bytes, since none of them tells anything new.
+  while (attempt({.match = mark, .client_bytes = bytes, .answer_bytes = 0}))
+    bytes += bytes < 100 ? 1 : 7;
   EXPECT_GT(bytes, 6u);
   bytes = 0;
   while (attempt({.match = mark, .client_bytes = std::nullopt, .answer_bytes = bytes})) ++bytes;

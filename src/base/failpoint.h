@@ -35,7 +35,9 @@ enum class Point : std::uint8_t {
   relay_after_sent,
   store_before_forget,
   store_after_horizon,
-  count_  // how many there are
+  store_before_commit,      // on a server: all writes were sent and run, the commit was not
+  store_after_commit_sent,  // on a server: nobody will read the answer to the commit
+  count_                    // how many there are
 };
 
 std::string_view name_of(Point point);

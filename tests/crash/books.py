@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs crash_worker and looks at the books it leaves, id by id."""
 import os
-import shutil
-import sqlite3
 import subprocess
-import tempfile
 from collections import Counter
+from contextlib import contextmanager
+
+from stores import Scratch
 
 ORDERS = [f"order-{i}" for i in range(12)]
 POISON = "order-7"
@@ -13,16 +13,18 @@ SEMANTICS = ["effectively_once", "at_least_once", "at_most_once"]
 KILLED = -9
 
 
-class Scratch:
-    """A directory in memory where there is one: these tests kill processes, not machines."""
+class Case:
+    """What one worker and its restarts work on."""
 
-    def __enter__(self):
-        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.path = tempfile.mkdtemp(prefix="once-crash-", dir=base)
-        return self.path
+    def __init__(self, worker, semantics, store, directory):
+        self.semantics, self.store, self.directory = semantics, store, directory
+        self.command = [worker, directory, semantics, store.make(directory)]
 
-    def __exit__(self, *_):
-        shutil.rmtree(self.path, ignore_errors=True)
+
+@contextmanager
+def new_case(worker, semantics, store):
+    with Scratch() as directory:
+        yield Case(worker, semantics, store, directory)
 
 
 def run(command, point=None):
@@ -36,14 +38,6 @@ def run(command, point=None):
     return done.returncode, done.stderr.strip()
 
 
-def effects(directory, table):
-    database = sqlite3.connect(os.path.join(directory, "shop.db"))
-    try:
-        return [row[0] for row in database.execute(f"SELECT id FROM {table} ORDER BY n")]
-    finally:
-        database.close()
-
-
 def payments(directory, bank):
     """The orders that a bank was paid for, in order; none if it was never asked."""
     path = os.path.join(directory, f"bank_{bank}.txt")
@@ -53,33 +47,33 @@ def payments(directory, bank):
         return [line.split()[1] for line in file]
 
 
-def books(directory, semantics):
+def books(case):
     """What must have had one effect each: (name, effects in their order, expected in order)."""
     healthy = [order for order in ORDERS if order != POISON]
-    yield "order_effects", effects(directory, "order_effects"), healthy
-    yield ("point_effects", effects(directory, "point_effects"),
+    yield "order_effects", case.store.ids(case.directory, "order_effects"), healthy
+    yield ("point_effects", case.store.ids(case.directory, "point_effects"),
            ["points-" + order for order in healthy])
-    for bank in ["keyed", "asked"] if semantics == "effectively_once" else ["opaque"]:
-        yield "bank_" + bank, payments(directory, bank), ORDERS
+    for bank in ["keyed", "asked"] if case.semantics == "effectively_once" else ["opaque"]:
+        yield "bank_" + bank, payments(case.directory, bank), ORDERS
 
 
-def problems(directory, semantics, killed):
-    """What is wrong with the books; nothing, if the promise was kept."""
+def problems(case, promised, killed):
+    """What is wrong with the books; nothing, if what was promised was kept."""
     found = []
-    for table, got, expected in books(directory, semantics):
+    for table, got, expected in books(case):
         counts = Counter(got)
         for name in sorted(set(counts) - set(expected)):
             found.append(f"{table}: {name} must have no effect")
         for name in expected:
             count = counts[name]
-            if semantics == "effectively_once" or not killed:
+            if promised == "effectively_once" or not killed:
                 wrong = count != 1
-            elif semantics == "at_least_once":
+            elif promised == "at_least_once":
                 wrong = count < 1
             else:
                 wrong = count > 1
             if wrong:
-                found.append(f"{table}: {name} has {count} effects ({semantics})")
+                found.append(f"{table}: {name} has {count} effects ({promised})")
         first_seen = list(dict.fromkeys(got))
         in_order = [name for name in expected if name in counts]
         if first_seen != in_order:

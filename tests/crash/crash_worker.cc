@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One short run of everything that is durable: producer, log, pipeline, SQLite, outbox, relay,
+// One short run of everything that is durable: producer, log, pipeline, store, outbox, relay,
 // second log, second pipeline; then payments at a bank outside the store, under claims. It may be
-// killed anywhere and started again on the same directory; in the end the books must balance
-// (books.py looks).
+// killed anywhere and started again on the same directory and store; in the end the books must
+// balance (books.py looks).
 //
-//   crash_worker DIRECTORY effectively_once|at_least_once|at_most_once
+//   crash_worker DIRECTORY effectively_once|at_least_once|at_most_once STORE
 #include <fmt/format.h>
 #include <once/once.h>
 
@@ -27,15 +27,15 @@ std::int64_t birth_ms(int order) { return first_birth_ms + order * 1000; }
 
 class Worker {
  public:
-  Worker(std::string directory, Semantics semantics)
-      : directory_(std::move(directory)), semantics_(semantics) {}
+  Worker(std::string directory, Semantics semantics, std::string store_url)
+      : directory_(std::move(directory)), semantics_(semantics), store_url_(std::move(store_url)) {}
 
   Status run() {
     TopicOptions options;
     options.segment_bytes_max = 4096;  // some rolls
     ONCE_TRY(create_topic(directory_, "orders", options));
     ONCE_TRY(create_topic(directory_, "points", options));
-    store_ = ONCE_TRY(open_sqlite_store(directory_ + "/shop.db"));
+    store_ = ONCE_TRY(open_store(store_url_));
     ONCE_TRY(make_tables());
 
     ONCE_TRY(send_orders("shop"));
@@ -57,9 +57,18 @@ class Worker {
     auto transaction = ONCE_TRY(store_->begin("setup"));
     SqlTransaction& sql = *transaction->sql();
     for (const char* table : {"order_effects", "point_effects"})
-      ONCE_TRY(sql.execute(
-          fmt::format("CREATE TABLE IF NOT EXISTS {} (n INTEGER PRIMARY KEY, id TEXT)", table)));
+      ONCE_TRY(sql.execute(fmt::format("CREATE TABLE IF NOT EXISTS {} (n {} PRIMARY KEY, id TEXT)",
+                                       table, growing_number(sql.dialect()))));
     return transaction->commit();
+  }
+
+  static const char* growing_number(SqlDialect dialect) {
+    switch (dialect) {
+      case SqlDialect::sqlite: return "INTEGER";
+      case SqlDialect::postgresql: return "BIGSERIAL";
+      case SqlDialect::mysql: return "BIGINT AUTO_INCREMENT";
+    }
+    return "";
   }
 
   Status send_orders(const std::string& name) {
@@ -163,10 +172,11 @@ class Worker {
 
   const std::string directory_;
   const Semantics semantics_;
+  const std::string store_url_;
   std::unique_ptr<Store> store_;
 };
 
-int run(const std::string& directory, const std::string& word) {
+int run(const std::string& directory, const std::string& word, const std::string& store_url) {
   Semantics semantics;
   if (word == "effectively_once")
     semantics = Semantics::effectively_once;
@@ -176,7 +186,7 @@ int run(const std::string& directory, const std::string& word) {
     semantics = Semantics::at_most_once;
   else
     return std::fprintf(stderr, "unknown semantics %s\n", word.c_str()), 2;
-  const Status done = Worker(directory, semantics).run();
+  const Status done = Worker(directory, semantics, store_url).run();
   if (done) return 0;
   std::fprintf(stderr, "%s/%s: %s\n", name_of(done.error().remedy), done.error().tag.c_str(),
                done.error().text.c_str());
@@ -187,8 +197,8 @@ int run(const std::string& directory, const std::string& word) {
 }  // namespace once
 
 int main(int argc, char** argv) {
-  if (argc != 3) return std::fprintf(stderr, "usage: %s DIRECTORY SEMANTICS\n", argv[0]), 2;
+  if (argc != 4) return std::fprintf(stderr, "usage: %s DIRECTORY SEMANTICS STORE\n", argv[0]), 2;
   if (!once::arm_point_from_environment())
     return std::fprintf(stderr, "ONCE_POINT names no failpoint\n"), 2;
-  return once::run(argv[1], argv[2]);
+  return once::run(argv[1], argv[2], argv[3]);
 }

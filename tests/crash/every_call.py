@@ -9,15 +9,16 @@ Exit code 77 (skipped) where a process may not be traced.
 import subprocess
 import sys
 
-from books import Scratch, problems, run
+from books import new_case, problems, run
+from stores import Sqlite
 
 EXIT_SKIPPED = 77
 
 
 def count_calls(killer, worker, semantics):
-    with Scratch() as directory:
-        done = subprocess.run([killer, "0", worker, directory, semantics], capture_output=True,
-                              text=True, check=False, timeout=60)
+    with new_case(worker, semantics, Sqlite()) as case:
+        done = subprocess.run([killer, "0"] + case.command, capture_output=True, text=True,
+                              check=False, timeout=60)
         if done.returncode == EXIT_SKIPPED:
             print("SKIPPED: this machine does not permit ptrace")
             sys.exit(EXIT_SKIPPED)
@@ -33,19 +34,18 @@ def main():
     failures, kills = [], 0
     # Threads do not always interleave the same way: go a little beyond the counted end.
     for call in range(1 + shard, total + 10, shards):
-        with Scratch() as directory:
-            command = [worker, directory, semantics]
-            code, text = run([killer, str(call)] + command)
+        with new_case(worker, semantics, Sqlite()) as case:
+            code, text = run([killer, str(call)] + case.command)
             if code not in (0, 137):
                 failures.append(f"call {call}: exit code {code}: {text}")
                 continue
             kills += code == 137
-            code, text = run(command)
+            code, text = run(case.command)
             if code != 0:
                 failures.append(f"after a kill at call {call}: exit code {code}: {text}")
                 continue
             failures += [f"after a kill at call {call}: {problem}"
-                         for problem in problems(directory, semantics, True)]
+                         for problem in problems(case, semantics, True)]
     for failure in failures[:20]:
         print(failure)
     print(f"{semantics}: {total} calls, {kills} kills in shard {shard + 1} of {shards}, "

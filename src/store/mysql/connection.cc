@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/failpoint.h"
 #include "store/mysql/error.h"
 #include "store/mysql/render.h"
 
@@ -158,7 +159,9 @@ void MysqlConnection::flush() {
   auto pending = std::exchange(pending_, {});
   // After an error nothing is run: what was queued behind it belongs to a transaction that is lost.
   if (!first_) return;
-  bool failed = broken_ || mysql_real_query(&handle_, packet.data(), packet.size()) != 0;
+  bool failed = broken_ || mysql_send_query(&handle_, packet.data(), packet.size()) != 0;
+  if (pending.back().stage == SqlStage::commit) ONCE_POINT(store_after_commit_sent);
+  failed = failed || mysql_read_query_result(&handle_) != 0;
   for (std::size_t i = 0; i < pending.size(); ++i) {
     if (i > 0 && !failed) failed = mysql_next_result(&handle_) != 0;
     if (!receive(pending[i], failed)) {

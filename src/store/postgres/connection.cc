@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/failpoint.h"
 #include "store/postgres/error.h"
 #include "store/postgres/statement_text.h"
 
@@ -225,6 +226,7 @@ Status PgConnection::sync() {
   // Sent and unanswered: whether a commit among them was run is not known.
   const bool sent = PQpipelineSync(handle_) == 1;
   if (!sent) broken_ = true;
+  if (pending_.back().stage == SqlStage::commit) ONCE_POINT(store_after_commit_sent);
   while (!pending_.empty()) {
     const Pending pending = std::move(pending_.front());
     pending_.pop_front();

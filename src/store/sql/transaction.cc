@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/failpoint.h"
 #include "model/compact_id.h"
 #include "model/expectation.h"
 #include "model/ledger.h"
@@ -180,6 +181,7 @@ Status ServerTransaction::commit_now() {
   // The server would commit before we could look: what has an expectation is looked at first. A
   // statement that fails needs no look: the server then runs nothing behind it.
   if (unchecked_) ONCE_TRY(connection().sync());
+  ONCE_POINT(store_before_commit);
   ONCE_TRY(connection().send("COMMIT", {}, {}, SqlStage::commit));
   ONCE_TRY(connection().sync());
   committed_ = true;

@@ -134,6 +134,49 @@ TEST_P(SqlStoreSuite, a_refused_write_parks_its_message) {
   EXPECT_EQ(balances(), (std::vector<std::int64_t>{100, 100, 100}));
 }
 
+// Stores may run many writes that only differ in their values as one.
+TEST_P(SqlStoreSuite, of_many_equal_writes_the_one_that_is_refused_is_named) {
+  for (const std::size_t culprit : {0u, 57u, 99u}) {
+    const Status status = outcome_of([&](SqlTransaction& sql) -> Status {
+      for (std::size_t i = 0; i < 100; ++i) {
+        sql.on_behalf_of(i);
+        ONCE_TRY(
+            sql.execute("INSERT INTO account VALUES (?, ?)", {1000 + i, i == culprit ? -1 : 1}));
+      }
+      return {};
+    });
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().remedy, Remedy::park) << status.error().text;
+    ASSERT_TRUE(status.error().culprit);
+    EXPECT_EQ(status.error().culprit->message, culprit);
+  }
+  EXPECT_EQ(balances(), (std::vector<std::int64_t>{100, 100, 100}));
+}
+
+TEST_P(SqlStoreSuite, many_equal_writes_take_effect_one_after_the_other) {
+  ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
+    for (int i = 0; i < 90; ++i) {
+      ONCE_TRY(sql.execute(add_sql, {1, 1 + i % 3}));
+      if (i == 40) ONCE_TRY(sql.execute("UPDATE account SET balance = balance * 2"));
+    }
+    for (int i = 0; i < 40; ++i)  // nulls among them, which have no type
+      ONCE_TRY(i % 3 == 0 ? sql.execute("INSERT INTO account VALUES (?, ?)", {100 + i, nullptr})
+                          : sql.execute("INSERT INTO account VALUES (?, ?)", {100 + i, i}));
+    return {};
+  }));
+  auto transaction = begin();
+  const Rows found =
+      transaction->sql()->query("SELECT id, balance FROM account ORDER BY id").value();
+  ASSERT_EQ(found.size(), 43u);
+  // Forty-one of the ninety were doubled: fourteen, fourteen and thirteen of the three accounts.
+  EXPECT_EQ(found[0], (Row{std::int64_t{1}, std::int64_t{2 * 114 + 16}}));
+  EXPECT_EQ(found[1], (Row{std::int64_t{2}, std::int64_t{2 * 114 + 16}}));
+  EXPECT_EQ(found[2], (Row{std::int64_t{3}, std::int64_t{2 * 113 + 17}}));
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(found[static_cast<std::size_t>(3 + i)],
+              (Row{std::int64_t{100 + i}, i % 3 == 0 ? Field(nullptr) : Field(std::int64_t{i})}));
+}
+
 TEST_P(SqlStoreSuite, a_doomed_transaction_does_nothing_more) {
   auto transaction = begin();
   SqlTransaction& sql = *transaction->sql();

@@ -14,8 +14,14 @@
 namespace once {
 namespace {
 
-// A packet that is larger is sent at once: servers take 16 MiB and more.
-constexpr std::size_t packet_bytes_goal = 1 << 20;
+// What is queued is sent at once when it is larger: servers take packets of 16 MiB and more, and
+// texts double in hexadecimal.
+constexpr std::size_t queued_bytes_goal = 1 << 20;
+constexpr std::size_t queued_count_goal = 20'000;
+// Fewer are not worth the round trips.
+constexpr std::size_t bulk_rows_min = 16;
+constexpr std::size_t statements_kept_max = 200;
+constexpr std::size_t statement_kept_bytes_max = 4096;
 
 std::string_view shortened(std::string_view statement) { return statement.substr(0, 200); }
 
@@ -105,6 +111,7 @@ Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const MysqlAddres
   if (enforce && mysql_get_ssl_cipher(handle) == nullptr)
     return fail(error_from_mysql(CR_SSL_CONNECTION_ERROR, SqlStage::open, connection->where_,
                                  "connect", "SSL is required, and the server does not offer it"));
+  connection->knows_bulk_ = BulkStatement::is_known_to(*handle);
   ONCE_TRY(connection->configure());
   return connection;
 }
@@ -121,28 +128,55 @@ Status MysqlConnection::configure() {
 }
 
 MysqlConnection::~MysqlConnection() {
+  bulk_.clear();
   if (initialised_) mysql_close(&handle_);
 }
 
 Error MysqlConnection::error(SqlStage stage, std::string_view statement) {
   const unsigned code = mysql_errno(&handle_);
-  const bool lost = code == 0 || (code >= 2000 && code < 2100);
-  if (lost) broken_ = true;
-  return error_from_mysql(code == 0 ? 2013 : code, stage, where_,
+  if (code == 0) return error(stage, statement, 2013, "the connection is closed");
+  return error(stage, statement, code, mysql_error(&handle_));
+}
+
+Error MysqlConnection::error(SqlStage stage, std::string_view statement, unsigned code,
+                             std::string_view native) {
+  if (code >= 2000 && code < 2100) broken_ = true;
+  return error_from_mysql(code, stage, where_,
                           stage == SqlStage::commit
                               ? std::string("commit")
                               : fmt::format("run \"{}\"", shortened(statement)),
-                          code == 0 ? "the connection is closed" : mysql_error(&handle_));
+                          native);
+}
+
+Result<MysqlConnection::Pieces> MysqlConnection::pieces_of(std::string_view statement) {
+  const std::string key(statement);
+  if (const auto found = pieces_.find(key); found != pieces_.end()) return found->second;
+  auto pieces = std::make_shared<const StatementPieces>(ONCE_TRY(StatementPieces::cut(statement)));
+  if (statement.size() > statement_kept_bytes_max) return pieces;  // rarely comes again
+  if (pieces_.size() >= statements_kept_max) pieces_.clear();
+  return pieces_.emplace(key, std::move(pieces)).first->second;
 }
 
 Status MysqlConnection::send(std::string_view statement, std::span<const Value> values, Then then,
                              SqlStage stage) {
+  return queue(statement, values, std::move(then), stage, true);
+}
+
+Status MysqlConnection::send_uncounted(std::string_view statement, std::span<const Value> values,
+                                       Then then) {
+  return queue(statement, values, std::move(then), SqlStage::statement, false);
+}
+
+Status MysqlConnection::queue(std::string_view statement, std::span<const Value> values, Then then,
+                              SqlStage stage, bool is_counted) {
   if (broken_) return fail(error(SqlStage::statement, statement));
-  const std::string rendered = ONCE_TRY(render(statement, values));
-  if (!packet_.empty()) packet_ += "\n;\n";
-  packet_ += rendered;
-  pending_.push_back({std::string(statement), std::move(then), stage});
-  if (packet_.size() >= packet_bytes_goal && stage != SqlStage::commit) flush();
+  Pieces pieces = ONCE_TRY(pieces_of(statement));
+  ONCE_TRY(pieces->check(values));
+  pending_.push_back({std::string(statement), std::move(pieces), KeptValues(values),
+                      std::move(then), stage, is_counted});
+  pending_bytes_ += statement.size() + pending_.back().values.bytes();
+  const bool is_full = pending_bytes_ >= queued_bytes_goal || pending_.size() >= queued_count_goal;
+  if (is_full && stage != SqlStage::commit) flush();
   return {};
 }
 
@@ -154,23 +188,96 @@ void MysqlConnection::remember(const Status& done) {
 }
 
 void MysqlConnection::flush() {
-  if (pending_.empty()) return;
-  const std::string packet = std::exchange(packet_, {});
-  auto pending = std::exchange(pending_, {});
+  const auto queued = std::exchange(pending_, {});
+  pending_bytes_ = 0;
+  const std::span<const Pending> pending = queued;
   // After an error nothing is run: what was queued behind it belongs to a transaction that is lost.
-  if (!first_) return;
+  for (std::size_t at = 0; at < pending.size() && first_;) {
+    std::size_t together = bulk_run(pending.subspan(at));
+    std::size_t end = at + together;
+    if (together >= bulk_rows_min) {
+      flush_bulk(pending.subspan(at, together));
+    } else {
+      while (end < pending.size() && (together = bulk_run(pending.subspan(end))) < bulk_rows_min)
+        end += together;
+      flush_packet(pending.subspan(at, end - at));
+    }
+    at = end;
+  }
+}
+
+std::size_t MysqlConnection::bulk_run(std::span<const Pending> pending) const {
+  const Pending& first = pending.front();
+  const std::size_t columns = first.values.values().size();
+  if (!knows_bulk_ || first.is_counted || columns == 0 || !first.pieces->is_write()) return 1;
+  RowTypes types(columns);
+  std::size_t count = 0;
+  while (count < pending.size() && !pending[count].is_counted &&
+         pending[count].pieces == first.pieces && types.take(pending[count].values.values()))
+    ++count;
+  return count;
+}
+
+void MysqlConnection::flush_packet(std::span<const Pending> pending) {
+  std::string packet;
+  for (const Pending& one : pending) {
+    if (!packet.empty()) packet += "\n;\n";
+    one.pieces->render(one.values.values(), packet);
+  }
   bool failed = broken_ || mysql_send_query(&handle_, packet.data(), packet.size()) != 0;
   if (pending.back().stage == SqlStage::commit) ONCE_POINT(store_after_commit_sent);
   failed = failed || mysql_read_query_result(&handle_) != 0;
   for (std::size_t i = 0; i < pending.size(); ++i) {
     if (i > 0 && !failed) failed = mysql_next_result(&handle_) != 0;
-    if (!receive(pending[i], failed)) {
-      // Not run, unless nobody can say: a commit behind a connection that broke.
-      if (broken_ && pending.back().stage == SqlStage::commit && i + 1 < pending.size())
-        remember(fail(error(SqlStage::commit, "COMMIT")));
-      return;
-    }
+    if (receive(pending[i], failed)) continue;
+    // Not run, unless nobody can say: a commit behind a connection that broke.
+    if (broken_ && pending.back().stage == SqlStage::commit && i + 1 < pending.size())
+      remember(fail(error(SqlStage::commit, "COMMIT")));
+    return;
   }
+}
+
+bool MysqlConnection::command(std::string_view statement) {
+  return mysql_real_query(&handle_, statement.data(), statement.size()) == 0;
+}
+
+BulkStatement* MysqlConnection::bulk_statement(const std::string& statement) {
+  auto found = bulk_.find(statement);
+  if (found == bulk_.end()) {
+    if (bulk_.size() >= statements_kept_max) bulk_.clear();
+    found = bulk_.emplace(statement, BulkStatement::prepare(handle_, statement)).first;
+  }
+  return found->second.get();
+}
+
+// If one of them fails, nobody says which: all are undone, and run again one by one.
+void MysqlConnection::flush_bulk(std::span<const Pending> pending) {
+  BulkStatement* const bulk = bulk_statement(pending.front().pieces->prepared());
+  if (bulk == nullptr) return flush_packet(pending);
+  std::vector<Value> values;
+  for (const Pending& one : pending)
+    values.insert(values.end(), one.values.values().begin(), one.values.values().end());
+  if (!command("SAVEPOINT once_bulk"))
+    return tell(pending.front(), error(SqlStage::statement, "SAVEPOINT"));
+  if (bulk->run(values, pending.size())) return;
+  Error failed = error(SqlStage::statement, pending.front().statement, bulk->code(), bulk->text());
+  // A store that is away, or a rival: no message is to blame, and there may be nothing to undo.
+  if (failed.remedy == Remedy::retry || failed.remedy == Remedy::recheck)
+    return tell(pending.front(), std::move(failed));
+  if (!command("ROLLBACK TO SAVEPOINT once_bulk"))
+    return tell(pending.front(), error(SqlStage::statement, "ROLLBACK TO SAVEPOINT"));
+  flush_packet(pending);
+}
+
+Result<std::int64_t> MysqlConnection::run_bulk(const std::string& statement,
+                                               std::span<const Value> values, std::size_t rows) {
+  ONCE_TRY(sync());
+  if (broken_) return fail(error(SqlStage::statement, statement));
+  BulkStatement* const bulk = bulk_statement(statement);
+  if (bulk == nullptr) return fail(error(SqlStage::statement, statement));
+  const auto touched = bulk->run(values, rows);
+  if (!touched) return fail(error(SqlStage::statement, statement, bulk->code(), bulk->text()));
+  return *touched;
 }
 
 bool MysqlConnection::receive(const Pending& pending, bool failed) {
@@ -180,13 +287,16 @@ bool MysqlConnection::receive(const Pending& pending, bool failed) {
     if (!failed) {
       auto answer = std::make_unique<MysqlAnswer>(
           result, static_cast<std::int64_t>(mysql_affected_rows(&handle_)));
-      if (pending.then) remember(pending.then(std::move(answer)));
+      if (pending.then && pending.is_counted) remember(pending.then(std::move(answer)));
       return true;
     }
   }
-  Error told = error(pending.stage, pending.statement);
-  remember(pending.then ? pending.then(fail(std::move(told))) : Status(fail(std::move(told))));
+  tell(pending, error(pending.stage, pending.statement));
   return false;
+}
+
+void MysqlConnection::tell(const Pending& pending, Error error) {
+  remember(pending.then ? pending.then(fail(std::move(error))) : Status(fail(std::move(error))));
 }
 
 Status MysqlConnection::sync() {
@@ -195,8 +305,8 @@ Status MysqlConnection::sync() {
 }
 
 bool MysqlConnection::reset() {
-  packet_.clear();
   pending_.clear();
+  pending_bytes_ = 0;
   first_ = {};
   if (broken_) return false;
   // Answers that nobody took are in the way of the next statement.

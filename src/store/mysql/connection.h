@@ -5,13 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "store/mysql/address.h"
+#include "store/mysql/bulk.h"
+#include "store/mysql/render.h"
 #include "store/sql/connection.h"
 
 namespace once {
@@ -41,7 +43,9 @@ class MysqlAnswer final : public SqlAnswer {
   std::int64_t touched_;
 };
 
-// One connection. Queued statements are sent as one packet, and answered one by one.
+// One connection. Queued statements are sent as one packet, and answered one by one; many writes in
+// a row that only differ in their values, and whose rows nobody counts, are sent as one statement
+// where the server knows how.
 class MysqlConnection final : public SqlConnection {
  public:
   [[nodiscard]] static Result<std::unique_ptr<MysqlConnection>> open(const MysqlAddress& address);
@@ -50,30 +54,56 @@ class MysqlConnection final : public SqlConnection {
   using SqlConnection::send;
   Status send(std::string_view statement, std::span<const Value> values, Then then,
               SqlStage stage) override;
+  Status send_uncounted(std::string_view statement, std::span<const Value> values,
+                        Then then) override;
   Status sync() override;
   bool reset() override;
 
+  bool knows_bulk() const { return knows_bulk_; }
+  // Runs a write for many rows, after all that is queued; answers how many rows it touched. The
+  // values come row by row, those of a parameter all of one type or null.
+  [[nodiscard]] Result<std::int64_t> run_bulk(const std::string& statement,
+                                              std::span<const Value> values, std::size_t rows);
+
  private:
+  using Pieces = std::shared_ptr<const StatementPieces>;
   struct Pending {
-    std::string statement;  // as it was written, for errors
+    std::string statement;  // as it was written
+    Pieces pieces;
+    KeptValues values;
     Then then;
     SqlStage stage = SqlStage::statement;
+    bool is_counted = true;
   };
 
   explicit MysqlConnection(std::string where) : where_(std::move(where)) {}
   Status configure();
+  Result<Pieces> pieces_of(std::string_view statement);
+  Status queue(std::string_view statement, std::span<const Value> values, Then then, SqlStage stage,
+               bool is_counted);
   // Sends what is queued and takes the answers.
   void flush();
+  // How many of these, from the first on, can be one statement.
+  std::size_t bulk_run(std::span<const Pending> pending) const;
+  void flush_packet(std::span<const Pending> pending);
+  void flush_bulk(std::span<const Pending> pending);
+  BulkStatement* bulk_statement(const std::string& statement);
+  bool command(std::string_view statement);
   // False: what is behind it was not run.
   bool receive(const Pending& pending, bool failed);
+  void tell(const Pending& pending, Error error);
   void remember(const Status& done);
   Error error(SqlStage stage, std::string_view statement);
+  Error error(SqlStage stage, std::string_view statement, unsigned code, std::string_view native);
 
   MYSQL handle_{};
   bool initialised_ = false;
+  bool knows_bulk_ = false;
   const std::string where_;
-  std::string packet_;
-  std::deque<Pending> pending_;
+  std::vector<Pending> pending_;
+  std::size_t pending_bytes_ = 0;
+  std::unordered_map<std::string, Pieces> pieces_;
+  std::unordered_map<std::string, std::unique_ptr<BulkStatement>> bulk_;
   Status first_;  // the first error since the last sync
   bool broken_ = false;
 };

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
 
 namespace once {
@@ -46,21 +49,15 @@ bool is_run(std::string_view quoted) {
 
 }  // namespace
 
-Result<std::string> render(std::string_view statement, std::span<const Value> values) {
-  std::string made;
-  made.reserve(statement.size() + 32 * values.size());
-  std::size_t used = 0;
+Result<StatementPieces> StatementPieces::cut(std::string_view statement) {
+  StatementPieces made;
+  made.statement_ = statement;
+  made.pieces_.emplace_back();
   std::string_view wrong;
   split_sql(statement, mysql_syntax, [&](SqlPiece piece, std::string_view text) {
     switch (piece) {
-      case SqlPiece::parameter:
-        if (used < values.size()) {
-          if (!is_finite(values[used])) wrong = "a number is not finite";
-          std::visit(Literal{made}, values[used].variant());
-        }
-        ++used;
-        return;
-      case SqlPiece::question: made += '?'; return;
+      case SqlPiece::parameter: made.pieces_.emplace_back(); return;
+      case SqlPiece::question: made.pieces_.back() += '?'; return;
       case SqlPiece::quoted:
         if (is_run(text)) wrong = "a comment holds a statement";
         break;
@@ -70,13 +67,49 @@ Result<std::string> render(std::string_view statement, std::span<const Value> va
         break;
       case SqlPiece::word: break;
     }
-    made += text;
+    made.pieces_.back() += text;
   });
   if (!wrong.empty()) return fail(Remedy::stop, "sql", fmt::format("\"{}\": {}", statement, wrong));
-  if (used != values.size())
+  return made;
+}
+
+Status StatementPieces::check(std::span<const Value> values) const {
+  if (values.size() + 1 != pieces_.size())
     return fail(Remedy::stop, "sql",
-                fmt::format("\"{}\" has {} parameters, {} values were given", statement, used,
-                            values.size()));
+                fmt::format("\"{}\" has {} parameters, {} values were given", statement_,
+                            pieces_.size() - 1, values.size()));
+  if (!std::all_of(values.begin(), values.end(), is_finite))
+    return fail(Remedy::stop, "sql", fmt::format("\"{}\": a number is not finite", statement_));
+  return {};
+}
+
+void StatementPieces::render(std::span<const Value> values, std::string& into) const {
+  into += pieces_.front();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::visit(Literal{into}, values[i].variant());
+    into += pieces_[i + 1];
+  }
+}
+
+bool StatementPieces::is_write() const {
+  constexpr std::array<std::string_view, 4> writes{"insert", "update", "delete", "replace"};
+  std::string first;
+  for (const char c : statement_.substr(0, statement_.find(' ')))
+    first += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(writes.begin(), writes.end(), first) != writes.end();
+}
+
+std::string StatementPieces::prepared() const {
+  std::string text = pieces_.front();
+  for (std::size_t i = 1; i < pieces_.size(); ++i) text += '?' + pieces_[i];
+  return text;
+}
+
+Result<std::string> render(std::string_view statement, std::span<const Value> values) {
+  const StatementPieces pieces = ONCE_TRY(StatementPieces::cut(statement));
+  ONCE_TRY(pieces.check(values));
+  std::string made;
+  pieces.render(values, made);
   return made;
 }
 

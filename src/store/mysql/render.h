@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/sql_text.h"
 
@@ -14,9 +15,28 @@ namespace once {
 inline constexpr SqlSyntax mysql_syntax{
     .backticks = true, .backslashes = true, .hash_comments = true};
 
-// A statement with its values in it, so that many can be sent in one packet. Texts and bytes are
-// written in hexadecimal: whatever they hold, they cannot end what they stand in. A statement that
-// is several, or whose quotes or comments are not closed, is refused: it would run into the next.
+// A statement, cut at its parameters, so that it can be used for many values. One that is several,
+// or whose quotes or comments are not closed, is refused: it would run into the next.
+class StatementPieces {
+ public:
+  [[nodiscard]] static Result<StatementPieces> cut(std::string_view statement);
+
+  // Refuses values that do not fit: another number of them, or one that cannot be written.
+  [[nodiscard]] Status check(std::span<const Value> values) const;
+  // The statement with its values in it, so that many can be sent in one packet. Texts and bytes
+  // are written in hexadecimal: whatever they hold, they cannot end what they stand in. The values
+  // were checked.
+  void render(std::span<const Value> values, std::string& into) const;
+  // It inserts, changes or deletes rows.
+  bool is_write() const;
+  // With one `?` for each parameter, as a server prepares it.
+  std::string prepared() const;
+
+ private:
+  std::string statement_;
+  std::vector<std::string> pieces_;  // before, between and behind the parameters
+};
+
 [[nodiscard]] Result<std::string> render(std::string_view statement, std::span<const Value> values);
 
 }  // namespace once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ids of a batch in one statement that skips those that are there, and one that reads them back
-// and tells by a token which of them are ours. Both go in one packet, and work on MySQL and
+// All ids of a batch are inserted in one round trip that skips those that are there. Unless all
+// were new, another reads them back and tells by a token which of them are ours. On MySQL and
 // MariaDB.
 #include "store/mysql/transaction.h"
 
@@ -13,11 +13,38 @@
 #include "base/assert.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "store/mysql/connection.h"
 
 namespace once {
 namespace {
 
 constexpr std::size_t ids_per_statement = 500;
+
+constexpr std::string_view insert_into =
+    "INSERT IGNORE INTO once_ledger (scope, id, born_ms, recorded_ms, at_offset, source_partition, "
+    "outcome, admitted_by, fingerprint) VALUES ";
+constexpr const char* insert_row = "(?, ?, ?, ?, ?, ?, 0, ?, ?)";
+constexpr std::size_t values_per_row = 8;
+
+// Many rows in one statement, for servers that do not take one statement for many rows.
+Result<std::size_t> insert_rows(SqlConnection& connection, std::span<const Value> values) {
+  std::size_t recorded = 0;
+  const auto count = [&](Result<std::unique_ptr<SqlAnswer>> answered) -> Status {
+    if (!answered) return fail(std::move(answered).error());
+    recorded += static_cast<std::size_t>((*answered)->touched());
+    return {};
+  };
+  while (!values.empty()) {
+    const auto part = values.first(std::min(values_per_row * ids_per_statement, values.size()));
+    std::string statement(insert_into);
+    for (std::size_t row = 0; row < part.size() / values_per_row; ++row)
+      statement += (row == 0 ? "" : ", ") + std::string(insert_row);
+    ONCE_TRY(connection.send(statement, part, count, SqlStage::statement));
+    values = values.subspan(part.size());
+  }
+  ONCE_TRY(connection.sync());
+  return recorded;
+}
 
 std::int64_t random_token() {
   std::int64_t number = 0;
@@ -28,56 +55,52 @@ std::int64_t random_token() {
 }  // namespace
 
 // Shared by all who admit, until they commit: who moves the horizon waits for them.
-Result<std::int64_t> MysqlTransaction::horizon_ms() {
-  if (!horizon_ms_) {
+Result<MysqlTransaction::Moment> MysqlTransaction::moment() {
+  if (moment_) return *moment_;
+  constexpr std::string_view ask =
+      "SELECT horizon_ms, CAST(unix_timestamp(now(3)) * 1000 AS SIGNED) FROM once_horizon "
+      "WHERE scope = ? LOCK IN SHARE MODE";
+  auto answer = ONCE_TRY(connection().ask(ask, {scope_number()}));
+  if (answer->rows() == 0) {
     ONCE_TRY(connection().send("INSERT IGNORE INTO once_horizon VALUES (?, 0)", {scope_number()}));
-    const auto answer = ONCE_TRY(
-        connection().ask("SELECT horizon_ms FROM once_horizon WHERE scope = ? LOCK IN SHARE MODE",
-                         {scope_number()}));
-    horizon_ms_ = answer->number(0, 0);
+    answer = ONCE_TRY(connection().ask(ask, {scope_number()}));
   }
-  return *horizon_ms_;
+  moment_ = {answer->number(0, 0), answer->number(0, 1)};
+  return *moment_;
 }
 
 Status MysqlTransaction::record_ids(Admission& admission) {
-  const std::int64_t horizon = ONCE_TRY(horizon_ms());
+  const Moment now = ONCE_TRY(moment());
   const std::int64_t token = random_token();
   for (Admission::Known& known : admission.known())
-    if (ledger_time(admission.entry(known).born_ms) < horizon) known.kind = Verdict::Kind::too_old;
-  ONCE_TRY(insert(admission, horizon, token));
+    if (ledger_time(admission.entry(known).born_ms) < now.horizon_ms)
+      known.kind = Verdict::Kind::too_old;
+  const std::size_t recorded = ONCE_TRY(insert(admission, now, token));
+  if (recorded == admission.known().size()) return {};  // all are new
   return look_up(admission, token);
 }
 
-Status MysqlTransaction::insert(Admission& admission, std::int64_t horizon_ms, std::int64_t token) {
-  std::string statement;
+Result<std::size_t> MysqlTransaction::insert(Admission& admission, const Moment& moment,
+                                             std::int64_t token) {
   std::vector<Value> values;
   std::vector<FingerprintBytes> prints(admission.known().size());
-  const auto send = [&]() -> Status {
-    if (values.empty()) return {};
-    ONCE_TRY(connection().send(statement, values, {}, SqlStage::statement));
-    values.clear();
-    return {};
-  };
   for (std::size_t k = 0; k < prints.size(); ++k) {
     const Admission::Known& known = admission.known()[k];
+    if (known.kind == Verdict::Kind::too_old) continue;
     const Entry& entry = admission.entry(known);
-    if (ledger_time(entry.born_ms) < horizon_ms) continue;
-    if (values.empty())
-      statement =
-          "INSERT IGNORE INTO once_ledger (scope, id, born_ms, recorded_ms, at_offset, "
-          "source_partition, outcome, admitted_by, fingerprint) VALUES ";
-    else
-      statement += ", ";
-    statement += "(?, ?, ?, CAST(unix_timestamp(now(3)) * 1000 AS SIGNED), ?, ?, 0, ?, ?)";
     prints[k] = bytes_of(entry.fingerprint);
     const Value print = entry.fingerprint.version == 0
                             ? Value(nullptr)
                             : Value(Blob{{prints[k].data(), prints[k].size()}});
     values.insert(values.end(), {scope_number(), Blob{known.compact}, ledger_time(entry.born_ms),
-                                 entry.offset, known.partition, token, print});
-    if (values.size() >= 7 * ids_per_statement) ONCE_TRY(send());
+                                 moment.now_ms, entry.offset, known.partition, token, print});
   }
-  return send();
+  if (values.empty()) return std::size_t{0};
+  auto& native = static_cast<MysqlConnection&>(connection());
+  if (native.knows_bulk())
+    return static_cast<std::size_t>(ONCE_TRY(native.run_bulk(
+        std::string(insert_into) + insert_row, values, values.size() / values_per_row)));
+  return insert_rows(native, values);
 }
 
 Status MysqlTransaction::look_up(Admission& admission, std::int64_t token) {

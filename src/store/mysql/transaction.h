@@ -13,12 +13,19 @@ class MysqlTransaction final : public ServerTransaction {
   using ServerTransaction::ServerTransaction;
 
  private:
+  // What the server said when this transaction first admitted.
+  struct Moment {
+    std::int64_t horizon_ms = 0;
+    std::int64_t now_ms = 0;
+  };
+
   Status record_ids(Admission& admission) override;
-  Result<std::int64_t> horizon_ms();
-  Status insert(Admission& admission, std::int64_t horizon_ms, std::int64_t token);
+  Result<Moment> moment();
+  // How many of them were recorded; those born below the horizon are left out.
+  Result<std::size_t> insert(Admission& admission, const Moment& moment, std::int64_t token);
   Status look_up(Admission& admission, std::int64_t token);
 
-  std::optional<std::int64_t> horizon_ms_;
+  std::optional<Moment> moment_;
 };
 
 }  // namespace once

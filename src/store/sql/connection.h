@@ -48,6 +48,12 @@ class SqlConnection {
   // Queues a statement with `?` for its values.
   [[nodiscard]] virtual Status send(std::string_view statement, std::span<const Value> values,
                                     Then then, SqlStage stage) = 0;
+  // The same for a write of which nobody asks how many rows it touched: `then` is told of an error
+  // only, and many of them may be run as one.
+  [[nodiscard]] virtual Status send_uncounted(std::string_view statement,
+                                              std::span<const Value> values, Then then) {
+    return send(statement, values, std::move(then), SqlStage::statement);
+  }
   // Waits for all answers. The first error is answered; the statements behind it were not run.
   [[nodiscard]] virtual Status sync() = 0;
   // Ends what is open, so that the connection can be used again; false: it is of no use.

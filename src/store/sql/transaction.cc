@@ -105,6 +105,7 @@ Result<std::vector<Verdict>> ServerTransaction::admit_now(std::span<const Entry>
   for (Admission::Known& known : admission.known())
     known.partition = ONCE_TRY(store_.number_of(admission.entry(known).partition));
   ONCE_TRY(record_ids(admission));
+  unchecked_ = false;  // it waited for all that was queued
   for (const Admission::Known& known : admission.known())
     if (known.kind == Verdict::Kind::fresh)
       fresh_[std::string(admission.entry(known).id)] = {known.partition,
@@ -196,29 +197,42 @@ Status ServerTransaction::execute(std::string_view statement, std::span<const Va
   return keep(execute_now(statement, values, expect));
 }
 
+Status ServerTransaction::check_statement(std::string_view statement) {
+  if (checked_.contains(statement)) return {};
+  ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
+  if (checked_.size() < checked_max) checked_.emplace(statement);
+  return {};
+}
+
 Status ServerTransaction::execute_now(std::string_view statement, std::span<const Value> values,
                                       const Expect& expect) {
-  ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
-  if (expect.rows >= 0) unchecked_ = true;
-  auto wanted = std::make_shared<Expect>(expect);
-  if (!wanted->message) wanted->message = message_;
-  const auto check = [this, wanted, original = std::string(statement)](
-                         Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
-    if (!answer) return fail(blamed_on(wanted->message, std::move(answer).error()));
-    const std::int64_t rows = (*answer)->touched();
-    if (wanted->rows < 0 || rows == wanted->rows) return {};
-    return fail(unmet_expectation(where(), original, rows, *wanted, wanted->message));
+  ONCE_TRY(check_statement(statement));
+  const auto message = expect.message ? expect.message : message_;
+  const auto blame = [message](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
+    if (!answer) return fail(blamed_on(message, std::move(answer).error()));
+    return {};
   };
-  auto sent = connection().send(statement, values, check, SqlStage::statement);
-  if (!sent) return fail(blamed_on(wanted->message, std::move(sent).error()));
+  const auto check =
+      [this, message, expect = std::make_shared<Expect>(expect),
+       original = std::string(statement)](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
+    if (!answer) return fail(blamed_on(message, std::move(answer).error()));
+    const std::int64_t rows = (*answer)->touched();
+    if (rows == expect->rows) return {};
+    return fail(unmet_expectation(where(), original, rows, *expect, message));
+  };
+  if (expect.rows >= 0) unchecked_ = true;
+  auto sent = expect.rows < 0 ? connection().send_uncounted(statement, values, blame)
+                              : connection().send(statement, values, check, SqlStage::statement);
+  if (!sent) return fail(blamed_on(message, std::move(sent).error()));
   return {};
 }
 
 Result<std::unique_ptr<SqlAnswer>> ServerTransaction::ask(std::string_view statement,
                                                           std::span<const Value> values) {
-  ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
+  ONCE_TRY(check_statement(statement));
   auto answer = connection().ask(statement, values);
   if (!answer) return fail(blamed_on(message_, std::move(answer).error()));
+  unchecked_ = false;  // it waited for all that was queued
   return answer;
 }
 

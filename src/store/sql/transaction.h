@@ -4,7 +4,9 @@
 #include <once/sql.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -93,6 +95,8 @@ class ServerTransaction : public SqlTransaction {
   Status park(const Delivery& delivery, const std::string& reason);
   Status enqueue_now(std::string_view destination, const Message& message);
   Status commit_now();
+  // Of a handler's statement; once for each.
+  Status check_statement(std::string_view statement);
   Status execute_now(std::string_view statement, std::span<const Value> values,
                      const Expect& expect);
   Result<std::unique_ptr<SqlAnswer>> ask(std::string_view statement, std::span<const Value> values);
@@ -105,6 +109,8 @@ class ServerTransaction : public SqlTransaction {
   bool unchecked_ = false;  // something is queued that must be looked at before the commit
   std::optional<Error> doom_;
   std::unordered_map<std::string, Fresh> fresh_;
+  static constexpr std::size_t checked_max = 100;
+  std::set<std::string, std::less<>> checked_;  // statements that a handler may run
 };
 
 }  // namespace once

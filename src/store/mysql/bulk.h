@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mysql.h>
+#include <once/sql.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace once {
+
+// Values with copies of the bytes that they refer to.
+class KeptValues {
+ public:
+  explicit KeptValues(std::span<const Value> values);
+  std::span<const Value> values() const { return values_; }
+  std::size_t bytes() const { return bytes_.size() + values_.size() * sizeof(std::int64_t); }
+
+ private:
+  std::vector<char> bytes_;  // stays where it is when this is moved
+  std::vector<Value> values_;
+};
+
+// The types of the parameters of rows that can be sent together. A null fits every type.
+class RowTypes {
+ public:
+  explicit RowTypes(std::size_t columns) : types_(columns, null) {}
+  // False: the row is left out.
+  bool take(std::span<const Value> row);
+  enum_field_types of(std::size_t column) const;
+
+ private:
+  static constexpr std::size_t null = 0;
+  std::vector<std::size_t> types_;  // as in Value::Variant
+};
+
+// A statement that the server has prepared and runs for many rows in one round trip, one after the
+// other. MariaDB has this, MySQL has not. Used by the owner of the connection.
+class BulkStatement {
+ public:
+  static bool is_known_to(MYSQL& connection);
+  // Null: the server cannot run this one so.
+  static std::unique_ptr<BulkStatement> prepare(MYSQL& connection, const std::string& statement);
+  BulkStatement(const BulkStatement&) = delete;
+  BulkStatement& operator=(const BulkStatement&) = delete;
+  ~BulkStatement() { mysql_stmt_close(handle_); }
+
+  // `values` row by row, all of the same types. Answers how many rows they touched together; unset:
+  // one of them failed, those behind it were not run, and nobody says which it was.
+  std::optional<std::int64_t> run(std::span<const Value> values, std::size_t rows);
+  unsigned code() const { return mysql_stmt_errno(handle_); }
+  std::string text() const { return mysql_stmt_error(handle_); }
+
+ private:
+  explicit BulkStatement(MYSQL_STMT* handle) : handle_(handle) {}
+
+  MYSQL_STMT* handle_;
+};
+
+}  // namespace once

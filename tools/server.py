@@ -3,8 +3,8 @@
 """Real servers for tests, benchmarks and people: each on a private port and in a private directory,
 on the loopback address, as an unprivileged user when we are root.
 
-    tools/server.py start postgresql|mariadb|redis|kafka --dir DIR [--port N] [--set NAME=VALUE ...]
-                    [--disk SIZE] [--tls]
+    tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka --dir DIR [--port N]
+                    [--set NAME=VALUE ...] [--disk SIZE] [--tls]
     tools/server.py stop|kill|restart|remove|status --dir DIR
     tools/server.py fill|free --dir DIR
     tools/server.py url --dir DIR
@@ -23,6 +23,7 @@ import hashlib
 import json
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import socket
@@ -308,6 +309,64 @@ class Redis(Server):
             return False
 
 
+class RedisCluster(Redis):
+    """Three nodes without replicas; the port is that of the first."""
+
+    name = "redis-cluster"
+    nodes = 3
+
+    def make(self, account):
+        super().make(account)
+        ports = [self.port] + [free_port() for _ in range(2 * self.nodes - 1)]
+        with open(self.ports_file(), "w", encoding="utf-8") as file:
+            json.dump(ports, file)
+        for port in ports[:self.nodes]:
+            folder = os.path.join(self.data, str(port))
+            os.makedirs(folder)
+            if account:
+                os.chown(folder, account["user"], account["group"])
+
+    def ports_file(self):
+        return os.path.join(self.directory, "ports.json")
+
+    def ports(self):
+        """Of the nodes, and of their links among each other."""
+        with open(self.ports_file(), encoding="utf-8") as file:
+            ports = json.load(file)
+        return ports[:self.nodes], ports[self.nodes:]
+
+    def command(self):
+        commands = []
+        for port, link in zip(*self.ports()):
+            node = Redis(self.directory, port, {
+                "dir": os.path.join(self.data, str(port)), "cluster-enabled": "yes",
+                "cluster-port": link, "cluster-node-timeout": "2000", "masterauth": PASSWORD,
+                **self.settings})
+            commands.append(shlex.join(node.command()) + " &")
+        return ["/bin/sh", "-c", "trap 'kill $(jobs -p)' TERM\n" + "\n".join(commands) +
+                "\nwait; wait"]
+
+    def cli(self, port, *words):
+        return run([program("redis-cli"), "-h", "127.0.0.1", "-p", str(port), *words],
+                   env=dict(os.environ, REDISCLI_AUTH=PASSWORD))
+
+    def answers(self):
+        try:
+            return all(self.cli(port, "PING").strip() == "PONG" for port in self.ports()[0])
+        except Failed:
+            return False
+
+    def prepare(self):
+        nodes = [f"127.0.0.1:{port}" for port in self.ports()[0]]
+        self.cli(self.port, "--cluster", "create", *nodes, "--cluster-yes")
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while not all("cluster_state:ok" in self.cli(port, "CLUSTER", "INFO")
+                      for port in self.ports()[0]):
+            if time.monotonic() > deadline:
+                raise Failed(f"the cluster does not come together; see {self.log}")
+            time.sleep(0.05)
+
+
 class Kafka(Server):
     """One process that is broker and controller (KRaft), from the jars that tools/kafka names."""
 
@@ -386,7 +445,7 @@ class Kafka(Server):
             return False
 
 
-KINDS = {kind.name: kind for kind in (Kafka, PostgreSql, MariaDb, Redis)}
+KINDS = {kind.name: kind for kind in (Kafka, PostgreSql, MariaDb, Redis, RedisCluster)}
 
 
 def load(directory):

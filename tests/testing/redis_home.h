@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/redis/redis.h"
 #include "testing/live_server.h"
@@ -24,19 +27,36 @@ struct RedisHome {
     static LiveServer made("redis");
     return made;
   }
-  // A command of words without blanks; answers its text.
+  using Words = std::vector<std::string>;
+  // A command as one text, its words separated by blanks; answers its text.
   static std::string administer(const std::string& command,
                                 const std::string& url = server().url()) {
-    const auto address = RedisAddress::parse(url + "?unchecked=yes&durability=none").value();
-    auto admin = RedisConnection::open(address, address.hosts.front()).value();
-    RedisCall call(0, {});
-    std::istringstream words(command);
-    for (std::string word; words >> word;) call.add(word == "\"\"" ? std::string() : word);
-    const RedisCall* const one = &call;
-    const auto answers = admin->ask(std::span(&one, 1), RedisStage::read);
-    if (!answers) throw std::runtime_error(answers.error().text);
-    if (answers->front().is_error()) throw std::runtime_error(std::string(answers->front().text()));
-    return std::string(answers->front().text());
+    std::istringstream text(command);
+    const Words words{std::istream_iterator<std::string>(text), {}};
+    return std::string(answer_to(words, url).text());
+  }
+  // For a command that answers several.
+  static Words list(const Words& command, const std::string& url = server().url()) {
+    const RedisAnswer answer = answer_to(command, url);
+    Words texts;
+    for (std::size_t i = 0; i < answer.size(); ++i) texts.emplace_back(answer.at(i).text());
+    return texts;
+  }
+  // Past the store's own connection, which refuses a replica.
+  static RedisAnswer answer_to(const Words& words, const std::string& url) {
+    const auto address = RedisAddress::parse(url).value();
+    const std::unique_ptr<redisContext, void (*)(redisContext*)> context(
+        redisConnect(address.hosts[0].host.c_str(), address.hosts[0].port), redisFree);
+    const RedisAnswer login(
+        static_cast<redisReply*>(redisCommand(context.get(), "AUTH %s", address.password.c_str())));
+    std::vector<const char*> pointers;
+    for (const std::string& word : words) pointers.push_back(word.c_str());
+    void* const reply =
+        redisCommandArgv(context.get(), static_cast<int>(words.size()), pointers.data(), nullptr);
+    if (reply == nullptr) throw std::runtime_error(context->errstr);
+    RedisAnswer answer(static_cast<redisReply*>(reply));
+    if (answer.is_error()) throw std::runtime_error(std::string(answer.text()));
+    return answer;
   }
   static std::string make_place() {
     static int places = 0;

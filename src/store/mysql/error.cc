@@ -49,6 +49,10 @@ Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
       return {Remedy::recheck, "lost", "the answer to the commit was lost; look up what is there"};
     return {Remedy::retry, "away", "is the server up and reachable?"};
   }
+  // Several numbers say this, and which depends on whose file could not grow.
+  if (native.find("No space left") != std::string_view::npos)
+    return {stage == SqlStage::commit ? Remedy::recheck : Remedy::retry, "full",
+            "free some space, then try again"};
   switch (code) {
     case 1205:  // lock wait timeout
     case 1213:  // deadlock

@@ -45,6 +45,18 @@ TEST(MysqlError, every_number_has_its_remedy) {
   }
 }
 
+TEST(MysqlError, a_full_disk_is_waited_for_whatever_its_number) {
+  constexpr std::string_view native = "Got error 28 \"No space left on device\" from engine";
+  for (const unsigned code : {3u, 1026u, 1030u}) {
+    const Error refused = error_from_mysql(code, SqlStage::statement, "here", "work", native);
+    EXPECT_EQ(refused.remedy, Remedy::retry) << code;
+    EXPECT_EQ(refused.tag, "full") << code;
+    EXPECT_EQ(error_from_mysql(code, SqlStage::commit, "here", "commit", native).remedy,
+              Remedy::recheck)
+        << code;
+  }
+}
+
 TEST(MysqlError, a_server_that_cannot_be_believed_is_no_server_that_is_away) {
   const auto remedy_of = [](SqlStage stage, std::string_view native) {
     return error_from_mysql(2026, stage, "here", "connect", native).remedy;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "config/recipe.h"
+
+namespace once {
+namespace {
+
+constexpr std::string_view whole = R"toml(
+scope = "points"
+[source]
+url = "file:data/orders"
+id = "json:/id"
+[store]
+url = "sqlite:${DB:-p.db}"
+[values]
+points = { json = "/points", type = "integer" }
+[[do]]
+sql = "INSERT INTO flow (id, points) VALUES (:id, :points)"
+)toml";
+
+Environment environment(std::map<std::string, std::string> variables = {}) {
+  return [variables](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+Result<Plan> parsed(std::string_view text, std::map<std::string, std::string> variables = {}) {
+  return parse_plan(text, "p.toml", environment(std::move(variables)));
+}
+
+// The error of a file in which one text was replaced.
+std::string complaint(std::string_view what, std::string_view with) {
+  std::string text(whole);
+  text.replace(text.find(what), what.size(), with);
+  const auto plan = parsed(text);
+  if (!plan) {
+    EXPECT_EQ(plan.error().remedy, Remedy::stop);
+    EXPECT_EQ(plan.error().tag, "config");
+    return plan.error().text;
+  }
+  const auto recipe = Recipe::make(*plan, SqlDialect::sqlite);
+  return recipe ? "" : recipe.error().text;
+}
+
+TEST(Plan, what_is_not_said_has_the_defaults_of_a_pipeline) {
+  const Plan plan = parsed(whole).value();
+  const PipelineOptions defaults;
+  EXPECT_EQ(plan.options.scope, "points");
+  EXPECT_EQ(plan.options.id, IdRule::parse("json:/id").value());
+  EXPECT_EQ(plan.options.semantics, defaults.semantics);
+  EXPECT_EQ(plan.options.lanes, defaults.lanes);
+  EXPECT_EQ(plan.options.batch_count_max, defaults.batch_count_max);
+  EXPECT_EQ(plan.options.retention_ms, defaults.retention_ms);
+  EXPECT_EQ(plan.options.retry.attempts_max, defaults.retry.attempts_max);
+  EXPECT_FALSE(plan.options.stop_at_end);
+  EXPECT_EQ(plan.store_url, "sqlite:p.db");
+  EXPECT_EQ(plan.relay_name, "points");
+  EXPECT_EQ(plan.steps.size(), 1u);
+}
+
+TEST(Plan, every_option_is_taken) {
+  const std::string text = std::string(whole) + R"(
+[run]
+semantics = "at least once"
+order = "key"
+lanes = 4
+batch = 50
+retention = "forever"
+at_end = "stop"
+[retry]
+attempts = 9
+backoff = "1s..2m"
+[relay]
+name = "me"
+)";
+  const Plan plan = parsed(text).value();
+  EXPECT_EQ(plan.options.semantics, Semantics::at_least_once);
+  EXPECT_EQ(plan.options.order, Order::key);
+  EXPECT_EQ(plan.options.lanes, 4u);
+  EXPECT_EQ(plan.options.batch_count_max, 50u);
+  EXPECT_EQ(plan.options.retention_ms, -1);
+  EXPECT_TRUE(plan.options.stop_at_end);
+  EXPECT_EQ(plan.options.retry.attempts_max, 9u);
+  EXPECT_EQ(plan.options.retry.backoff_ms_min, 1000);
+  EXPECT_EQ(plan.options.retry.backoff_ms_max, 120'000);
+  EXPECT_EQ(plan.relay_name, "me");
+}
+
+TEST(Plan, an_unknown_key_is_refused_with_the_nearest_one_and_its_place) {
+  EXPECT_EQ(complaint("scope =", "scop ="),
+            "p.toml:2:1: there is no key \"scop\", did you mean \"scope\"?; known: scope, source, "
+            "store, run, retry, values, do, emit, relay");
+  EXPECT_NE(
+      complaint("type =", "tpye =")
+          .find("p.toml:9:30: there is no key \"tpye\" in values.points, did you mean \"type\"?"),
+      std::string::npos);
+  EXPECT_NE(complaint("sql =", "sqll =").find("did you mean \"sql\"?"), std::string::npos);
+}
+
+TEST(Plan, a_wrong_type_is_refused_with_its_place) {
+  EXPECT_EQ(complaint("\"points\"", "7"), "p.toml:2:9: scope must be a string, not an integer");
+  EXPECT_EQ(complaint("\"integer\"", "\"int\""),
+            "p.toml:9:37: values.points.type cannot be \"int\"; known: text, integer, number, "
+            "decimal, boolean, bytes, json, timestamp");
+  EXPECT_NE(complaint("[[do]]", "[do]").find("write [[do]]"), std::string::npos);
+  EXPECT_NE(complaint("[values]", "[run]\nlanes = 0\n[values]").find("between 1 and 256, not 0"),
+            std::string::npos);
+  EXPECT_NE(complaint("[values]", "[run]\nretention = \"7 days\"\n[values]").find("a duration"),
+            std::string::npos);
+}
+
+TEST(Plan, what_is_missing_is_named) {
+  EXPECT_NE(complaint("scope = \"points\"", "").find("scope is missing"), std::string::npos);
+  EXPECT_NE(complaint("id = \"json:/id\"", "").find("source.id is missing"), std::string::npos);
+  EXPECT_NE(complaint("[source]", "[[emit]]\nto = \"file:a/b\"\n[other]").find("no key \"other\""),
+            std::string::npos);
+}
+
+TEST(Plan, what_is_no_toml_is_told_with_its_place) {
+  const auto plan = parsed("scope = \n");
+  ASSERT_FALSE(plan);
+  EXPECT_TRUE(plan.error().text.starts_with("p.toml:1:")) << plan.error().text;
+  EXPECT_EQ(plan.error().tag, "config");
+}
+
+TEST(Plan, names_have_to_meet) {
+  EXPECT_NE(
+      complaint(":points)", ":point)")
+          .find("p.toml:11:7: there is no value \"point\" in [values], did you mean \"points\"?"),
+      std::string::npos);
+  EXPECT_EQ(complaint("(:id, :points)", "(:id, 1)"),
+            "p.toml:9:10: the value \"points\" is used by nobody");
+  EXPECT_NE(complaint("VALUES (:id", "VALUES (?").find("a parameter is written :name"),
+            std::string::npos);
+}
+
+TEST(Plan, variables_come_from_the_environment_and_never_into_a_statement) {
+  EXPECT_EQ(parsed(whole, {{"DB", "other.db"}})->store_url, "sqlite:other.db");
+  std::string text(whole);
+  text.replace(text.find("${DB:-p.db}"), 11, "${DB}$$x");
+  EXPECT_EQ(parsed(text, {{"DB", "a"}})->store_url, "sqlite:a$x");
+  const auto missing = parsed(text);
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().text.find("no variable DB"), std::string::npos);
+  std::string sql(whole);
+  sql.replace(sql.find(":points)"), 8, ":points) -- ${DB}");
+  EXPECT_NE(std::get<SqlStep>(parsed(sql, {{"DB", "x"}})->steps[0].action).statement.find("${DB}"),
+            std::string::npos);
+}
+
+TEST(Plan, secrets_are_not_shown) {
+  std::string text(whole);
+  text.replace(text.find("sqlite:${DB:-p.db}"), 18, "${URL}");
+  text.replace(text.find("file:data/orders"), 16, "kafka://me:pw@host/orders");
+  const Plan plan = parsed(text, {{"URL", "postgresql://u:geheim@db/x"}}).value();
+  const std::string shown =
+      plan.redacted("cannot open postgresql://u:geheim@db/x, nor kafka://me:pw@host/orders");
+  EXPECT_EQ(shown, "cannot open ${URL}, nor kafka://me:***@host/orders");
+  EXPECT_EQ(plan.redacted("user u:geheim@db"), "user u:***@db");
+}
+
+TEST(Plan, a_message_to_emit_needs_an_id_of_its_own) {
+  const std::string two = "[[emit]]\nto = \"file:a/b\"\n[[emit]]\nto = \"file:a/b\"\n[[do]]";
+  EXPECT_NE(complaint("[[do]]", two).find("a duplicate of the other"), std::string::npos);
+  std::string text(whole);
+  text.replace(text.find("json:/id"), 8, "none");
+  text += "[[emit]]\nto = \"file:a/b\"\n";
+  const auto plan = parsed(text);
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().text.find("emit.id is missing"), std::string::npos) << plan.error().text;
+}
+
+TEST(Plan, a_step_does_one_thing) {
+  EXPECT_NE(complaint("sql =", "unique = { table = \"a\", key = { a = \"id\" } }\nsql =")
+                .find("does one thing"),
+            std::string::npos);
+  EXPECT_NE(complaint("[[do]]", "[[do]]\notherwise = \"park\"").find("needs rows"),
+            std::string::npos);
+  EXPECT_NE(complaint("[[do]]", "[[do]]\nrows = 1\notherwise = \"parc\"").find("mean \"park\"?"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace once

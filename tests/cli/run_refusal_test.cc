@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// once run: what cannot work does not start, and says where in the file.
+#include "run_bank.h"
+
+namespace once {
+namespace {
+
+using testing::Answer;
+using testing::run_once;
+using testing::RunBank;
+
+class RunRefusal : public RunBank {
+ protected:
+  // The file is refused with this exit code, and nothing has happened.
+  void expect_refused(const std::string& text, int exit_code, const std::string& reason,
+                      const Lines& more = {"--check"}) {
+    const Answer answer = run(text, more);
+    EXPECT_EQ(answer.exit_code, exit_code) << answer.err;
+    EXPECT_NE(answer.err.find(reason), std::string::npos) << answer.err;
+    EXPECT_EQ(sql("SELECT id FROM flow"), Lines{});
+  }
+
+  static std::string changed(std::string text, const std::string& what, const std::string& with) {
+    text.replace(text.find(what), what.size(), with);
+    return text;
+  }
+};
+
+TEST_F(RunRefusal, check_tells_the_promise_and_touches_nothing) {
+  send(line("deposit-1", "ann", 1));
+  const Answer answer = run(head() + deposit() + announcement(), {"--check"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.out.find("effectively once per id (json:/id), also if processes die or the "
+                            "power fails"),
+            std::string::npos)
+      << answer.out;
+  EXPECT_EQ(sql("SELECT id FROM flow"), Lines{});
+  EXPECT_EQ(run(head() + deposit(), {"--check", "-o", "json"}).json()["scope"], "deposits");
+}
+
+TEST_F(RunRefusal, an_unknown_key_names_the_nearest_one_and_the_place) {
+  expect_refused(changed(head() + deposit(), "account = { json", "account = { jsn"), 3,
+                 "bank.toml:11:13: there is no key \"jsn\" in values.account, did you mean "
+                 "\"json\"?");
+}
+
+TEST_F(RunRefusal, a_missing_table_or_column_names_the_line) {
+  for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+    expect_refused(changed(head() + deposit(), "INSERT INTO flow", "INSERT INTO flou"), 3,
+                   "bank.toml:14:7: ", check);
+    expect_refused(changed(head() + deposit(), "balance = balance", "ballance = balance"), 3,
+                   "bank.toml:16:7: ", check);
+  }
+  const std::string unique =
+      head() + "[[do]]\nunique = { table = \"flow\", key = { idd = \"id\" } }\n";
+  expect_refused(unique, 3, "idd");
+}
+
+TEST_F(RunRefusal, the_schedule_that_breaks_the_promise_is_told) {
+  const std::string text =
+      changed(head("order = \"key\"\nat_end = \"stop\"") + deposit(), "json:/id", "none");
+  const std::string without_id =
+      changed(changed(text, "id, account, amount", "account, amount"), ":id, :account", ":account");
+  expect_refused(without_id, 3, "This would break it: offset 6 is committed");
+}
+
+TEST_F(RunRefusal, a_missing_variable_is_named_and_a_secret_is_not_shown) {
+  ::unsetenv("RUN_SECRET");
+  const std::string text =
+      changed(head() + deposit(), "sqlite:${RUN_DIR}/bank.db", "${RUN_SECRET}");
+  expect_refused(text, 3, "the environment has no variable RUN_SECRET");
+  ::setenv("RUN_SECRET", "sqlite:/nowhere/hunter2/bank.db", 1);
+  const Answer answer = run(text);
+  ::unsetenv("RUN_SECRET");
+  EXPECT_EQ(answer.exit_code, 3) << answer.err;
+  EXPECT_EQ(answer.err.find("hunter2"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find("${RUN_SECRET}"), std::string::npos) << answer.err;
+}
+
+TEST_F(RunRefusal, a_file_or_topic_that_is_not_there_is_told) {
+  EXPECT_EQ(run_once({"run", scratch_.path("none.toml")}).exit_code, 3);
+  expect_refused(changed(head() + deposit(), "/deposits", "/deposit"), 3, "deposit");
+  expect_refused(changed(head() + deposit() + announcement(), "/done", "/gone"), 3, "gone", {});
+}
+
+TEST_F(RunRefusal, messages_that_wait_for_a_destination_are_not_left_behind) {
+  send(line("deposit-1", "ann", 1));
+  ::setenv("ONCE_POINT", "relay_after_assign", 1);
+  ASSERT_EQ(run(head() + deposit() + announcement()).exit_code, 128 + SIGKILL);
+  ::unsetenv("ONCE_POINT");
+  const Answer answer = run(head() + deposit());
+  EXPECT_EQ(answer.exit_code, 3);
+  EXPECT_NE(answer.err.find("messages wait in the outbox for \"file:${RUN_DIR}/done\""),
+            std::string::npos)
+      << answer.err;
+  EXPECT_EQ(run(head() + deposit() + announcement()).exit_code, 0);
+  expect_announced({"deposit-1"});
+  EXPECT_EQ(run(head() + deposit()).exit_code, 0);
+}
+
+// The new store counts from 0, and the destination would swallow what it has seen of these.
+TEST_F(RunRefusal, a_new_store_does_not_speak_with_the_name_of_an_old_one) {
+  send(line("deposit-1", "ann", 1));
+  ASSERT_EQ(run(head() + deposit() + announcement()).exit_code, 0);
+  for (const char* end : {"", "-wal", "-shm"})
+    std::filesystem::remove(scratch_.path("bank.db") + end);
+  sql("CREATE TABLE flow (n INTEGER PRIMARY KEY, id TEXT UNIQUE, account TEXT, amount INTEGER)");
+  sql("CREATE TABLE account (name TEXT PRIMARY KEY, balance INTEGER NOT NULL)");
+  sql("INSERT INTO account VALUES ('ann', 0), ('bob', 0)");
+  expect_refused(head() + deposit() + announcement(), 3, "Give the relay another name", {});
+  const std::string renamed = head() + deposit() + announcement() + "[relay]\nname = \"second\"\n";
+  EXPECT_EQ(run(renamed).exit_code, 0);
+  expect_announced({"deposit-1", "deposit-1"});  // another store, another life
+}
+
+}  // namespace
+}  // namespace once

@@ -225,6 +225,8 @@ Status Lane::attempt() {
 Status Lane::attempt_once(Content content) {
   tally_ = {};
   spoiled_by_someone_ = false;
+  freed_.clear();
+  cut_.reset();
   const Status done = transact(content);
   if (!done) return failed(done.error(), content);
   committed(content);
@@ -271,6 +273,10 @@ Status Lane::failed(const Error& error, Content content) {
   ++parts_.counters.rolled_back;
   if (error.culprit) {
     blame(*error.culprit);
+    return {};
+  }
+  if (cut_) {
+    limit_ = *cut_;
     return {};
   }
   if (spoiled_by_someone_) {

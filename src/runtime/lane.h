@@ -140,6 +140,7 @@ class Lane {
   Result<Outcome> call_each(const Item& item, Transaction& transaction);
   Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
   Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
+  Status cut_at_freed_id(std::span<const Verdict> verdicts);
 
   // Before the transaction, for effects outside the store (lane_outside.cc).
   struct Finished;
@@ -159,6 +160,8 @@ class Lane {
   std::optional<Content> doubt_;  // the commit of `selected_` whose outcome is not known
   std::vector<std::string> disowned_in_doubt_;
   Tally tally_;
+  std::vector<std::size_t> freed_;    // of this attempt: those whose ids stay free
+  std::optional<std::size_t> cut_;    // this attempt has to end before this message
   bool spoiled_by_someone_ = false;   // a batch handler failed and did not say for which message
   std::size_t limit_;                 // how many messages the next attempt takes
   std::uint32_t store_failures_ = 0;  // in a row

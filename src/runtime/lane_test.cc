@@ -97,6 +97,29 @@ TEST_F(LaneTest, gives_each_message_one_effect_in_order) {
   EXPECT_EQ(counters_.applied, 2500u);
 }
 
+// The three of an order come in one batch, so that their ids are admitted together.
+TEST_F(LaneTest, an_id_that_stayed_free_is_free_for_another_message_of_the_same_batch) {
+  const auto say = [&](const std::string& id, const std::string& body) {
+    source_.add("p0", {.id = id, .key = "k", .body = body, .headers = {}, .timestamp_ms = 1000});
+  };
+  for (const char* id : {"m0", "m1", "m2"})
+    for (const char* body : {"made", "paid", "sent"}) say(id, body);
+  const auto only_paid = [](const Delivery& delivery,
+                            KeyValueTransaction& transaction) -> Result<Outcome> {
+    if (delivery.body != "paid") return no_effect();
+    return apply_effect(delivery, transaction);
+  };
+  handler_ = each(only_paid);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(3));
+  EXPECT_EQ(counters_.no_effect, 3u);
+  EXPECT_EQ(counters_.mismatched, 3u);  // "sent" uses the id of what was paid, and is parked
+  EXPECT_EQ(parked_records().size(), 3u);
+}
+
 TEST_F(LaneTest, redelivered_batches_are_told_by_the_position) {
   fill(100);
   Lane lane = make();

@@ -31,6 +31,7 @@ Status Lane::transact(Content content) {
     const auto verdicts = ONCE_TRY(admit_all(*transaction));
     ONCE_POINT(lane_after_admit);
     ONCE_TRY(work_all(*transaction, verdicts));
+    ONCE_TRY(cut_at_freed_id(verdicts));
     ONCE_POINT(lane_after_handler);
   }
   ONCE_POINT(lane_before_commit);
@@ -198,7 +199,10 @@ Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& tran
   switch (outcome.kind) {
     case Outcome::Kind::applied: ++tally_.applied; break;
     case Outcome::Kind::rejected: ++tally_.rejected; break;
-    case Outcome::Kind::no_effect: ++tally_.no_effect; break;
+    case Outcome::Kind::no_effect:
+      ++tally_.no_effect;
+      freed_.push_back(index);
+      break;
     case Outcome::Kind::parked:
       ++tally_.parked;
       ONCE_POINT(lane_before_park);
@@ -212,6 +216,18 @@ Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& tran
       (!admitted || (outcome.kind == Outcome::Kind::applied && outcome.detail.empty())))
     return {};
   return transaction.settle(selected_[index]->delivery, outcome);
+}
+
+// A message that had no effect leaves its id free, but all ids were admitted before that was known:
+// another message with this id was measured against it. It belongs to the next attempt.
+Status Lane::cut_at_freed_id(std::span<const Verdict> verdicts) {
+  for (std::size_t i = 0; i < verdicts.size() && !freed_.empty() && !cut_; ++i) {
+    if (verdicts[i].kind != Verdict::Kind::mismatch) continue;
+    for (const std::size_t freed : freed_)
+      if (freed < i && selected_[freed]->id == selected_[i]->id) cut_ = i;
+  }
+  if (!cut_) return {};
+  return fail(Remedy::retry, "message", "an id was freed; what comes behind is tried again");
 }
 
 }  // namespace once

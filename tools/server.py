@@ -299,12 +299,13 @@ class Redis(Server):
             command += [f"--{name}", str(value)]
         return command
 
+    def cli(self, port, *words):
+        return run([program("redis-cli"), "-h", "127.0.0.1", "-p", str(port), *words],
+                   env=dict(os.environ, REDISCLI_AUTH=PASSWORD))
+
     def answers(self):
         try:
-            environment = dict(os.environ, REDISCLI_AUTH=PASSWORD)
-            answer = run([program("redis-cli"), "-h", "127.0.0.1", "-p", str(self.port), "PING"],
-                         env=environment)
-            return answer.strip() == "PONG"
+            return self.cli(self.port, "PING").strip() == "PONG"
         except Failed:
             return False
 
@@ -345,10 +346,6 @@ class RedisCluster(Redis):
             commands.append(shlex.join(node.command()) + " &")
         return ["/bin/sh", "-c", "trap 'kill $(jobs -p)' TERM\n" + "\n".join(commands) +
                 "\nwait; wait"]
-
-    def cli(self, port, *words):
-        return run([program("redis-cli"), "-h", "127.0.0.1", "-p", str(port), *words],
-                   env=dict(os.environ, REDISCLI_AUTH=PASSWORD))
 
     def answers(self):
         try:

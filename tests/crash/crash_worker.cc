@@ -54,6 +54,7 @@ class Worker {
  private:
   // Without a unique key on purpose: what is done twice is seen twice.
   Status make_tables() {
+    if (!store_->traits().sql) return {};
     auto transaction = ONCE_TRY(store_->begin("setup"));
     SqlTransaction& sql = *transaction->sql();
     for (const char* table : {"order_effects", "point_effects"})
@@ -69,6 +70,17 @@ class Worker {
       case SqlDialect::mysql: return "BIGINT AUTO_INCREMENT";
     }
     return "";
+  }
+
+  // A row, or a line of the text under this name.
+  static Status add_effect(Transaction& transaction, const std::string& table,
+                           std::string_view id) {
+    if (SqlTransaction* sql = transaction.sql())
+      return sql->execute(fmt::format("INSERT INTO {} (id) VALUES (?)", table), {Value(id)},
+                          rows(1));
+    KeyValueTransaction& values = *transaction.key_value();
+    const std::string before = ONCE_TRY(values.get(table)).value_or("");
+    return values.put(table, fmt::format("{}{}\n", before, id));
   }
 
   Status send_orders(const std::string& name) {
@@ -92,23 +104,21 @@ class Worker {
   }
 
   Handler order_handler() {
-    return each([](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
-      ONCE_TRY(
-          sql.execute("INSERT INTO order_effects (id) VALUES (?)", {Value(delivery.id)}, rows(1)));
+    return each([](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
+      ONCE_TRY(add_effect(transaction, "order_effects", delivery.id));
       if (delivery.id == fmt::format("order-{}", poison_order)) return parked("poison");
       Message points;
       points.id = fmt::format("points-{}", delivery.id);
       points.body = delivery.body;
       points.timestamp_ms = delivery.timestamp_ms;
-      ONCE_TRY(sql.enqueue("points", points));
+      ONCE_TRY(transaction.enqueue("points", points));
       return applied();
     });
   }
 
   Handler point_handler() {
-    return each([](const Delivery& delivery, SqlTransaction& sql) -> Result<Outcome> {
-      ONCE_TRY(
-          sql.execute("INSERT INTO point_effects (id) VALUES (?)", {Value(delivery.id)}, rows(1)));
+    return each([](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
+      ONCE_TRY(add_effect(transaction, "point_effects", delivery.id));
       return applied();
     });
   }

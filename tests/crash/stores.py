@@ -91,4 +91,18 @@ class MariaDb(OnServer):
         return self.server.url().rpartition("/")[0] + "/" + place
 
 
-STORES = {"sqlite": Sqlite, "postgres": PostgreSql, "mysql": MariaDb}
+class Redis(OnServer):
+    """Effects are the lines of a text under the name of the table."""
+
+    kind = "redis"
+
+    def make(self, directory):
+        place = os.path.basename(directory)
+        return f"{self.server.url()}?prefix={place}&keys={place}."
+
+    def ids(self, directory, table):
+        key = f"{os.path.basename(directory)}.{table}"
+        return self.server.cli(self.server.port, "GET", key).split()
+
+
+STORES = {"sqlite": Sqlite, "postgres": PostgreSql, "mysql": MariaDb, "redis": Redis}

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/failpoint.h"
 #include "store/redis/settings.h"
 
 namespace once {
@@ -108,6 +109,7 @@ Result<std::vector<RedisAnswer>> RedisConnection::ask(std::span<const RedisCall*
   std::string bytes;
   for (const RedisCall* call : calls) call->write_to(bytes, false);
   ONCE_TRY(send(bytes, stage));
+  if (stage == RedisStage::write) ONCE_POINT(store_after_commit_sent);
   std::vector<RedisAnswer> answers;
   std::vector<std::size_t> unknown;
   answers.reserve(calls.size());

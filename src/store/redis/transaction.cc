@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/failpoint.h"
 #include "model/compact_id.h"
 #include "model/expectation.h"
 #include "model/ledger.h"
@@ -269,6 +270,7 @@ Status RedisTransaction::commit() {
 Status RedisTransaction::commit_now() {
   if (!is_empty()) {
     const RedisCall call = ONCE_TRY(commit_call());
+    ONCE_POINT(store_before_commit);
     const RedisAnswer answer = ONCE_TRY(store_.ask(call, RedisStage::write));
     if (answer.at(0).text() != "ok") return refused(answer);
   }

@@ -1,0 +1,3 @@
+CREATE TABLE IF NOT EXISTS stock (item TEXT PRIMARY KEY, pieces INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS purchase (item TEXT, person TEXT, at INTEGER, PRIMARY KEY (item, person));
+INSERT OR IGNORE INTO stock VALUES ('phone', 10);

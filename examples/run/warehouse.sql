@@ -1,0 +1,1 @@
+CREATE TABLE IF NOT EXISTS parcel (n INTEGER PRIMARY KEY, order_id TEXT, item TEXT, receiver TEXT);

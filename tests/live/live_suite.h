@@ -231,8 +231,9 @@ TEST_P(LiveSuite, a_slow_and_broken_network_loses_and_doubles_nothing) {
   auto store = open(server().url_at(proxy.port()));
   std::atomic<bool> done = false;
   std::thread breaker([&] {
-    while (!done) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    // Ever more slowly: a busy machine may need longer for one transaction.
+    for (int pause_ms = 40; !done; pause_ms += 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
       proxy.cut_all();
     }
   });

@@ -45,8 +45,8 @@ TEST_P(Encrypted, a_server_is_believed_if_its_certificate_is_vouched_for) {
   };
   std::atomic<bool> done = false;
   std::thread breaker([&] {
-    while (!done) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    for (int pause_ms = 60; !done; pause_ms += 20) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
       proxy.cut_all();
     }
   });

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -30,6 +31,18 @@ LiveServer::LiveServer(const std::string& kind, const LiveServerOptions& options
   }
   if (ran.code != 0) throw std::runtime_error(kind_ + " does not start: " + ran.output);
   url_ = ran.output.substr(0, ran.output.find('\n'));
+}
+
+// In memory where there is enough: these tests kill processes, not machines, and a database that
+// recovers syncs every file it has.
+std::filesystem::path LiveServer::place() {
+  constexpr std::uintmax_t enough_bytes = std::uintmax_t{4} << 30;
+  const std::filesystem::path memory = "/dev/shm";
+  std::error_code missing;
+  const std::filesystem::space_info space = std::filesystem::space(memory, missing);
+  if (!missing && space.available >= enough_bytes && ::access(memory.c_str(), W_OK) == 0)
+    return memory;
+  return std::filesystem::temp_directory_path();
 }
 
 LiveServer::~LiveServer() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,12 @@ class LiveServer {
     int code = 0;
     std::string output;
   };
+  static std::filesystem::path place();
   Ran run(const std::string& arguments) const;
   void must(const std::string& action) const;
 
   const std::string kind_;
-  Scratch scratch_;
+  Scratch scratch_{place()};
   std::string url_;
   std::string missing_;
 };

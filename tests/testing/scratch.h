@@ -11,8 +11,8 @@ namespace once::testing {
 // A directory of its own for one test, removed at the end.
 class Scratch {
  public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "once-XXXXXX").string();
+  explicit Scratch(const std::filesystem::path& base = std::filesystem::temp_directory_path()) {
+    std::string name = (base / "once-XXXXXX").string();
     directory_ = ::mkdtemp(name.data());
   }
   Scratch(const Scratch&) = delete;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <once/open.h>
+#include <once/sql.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/program.h"
+#include "testing/scratch.h"
+
+namespace once::testing {
+
+using Lines = std::vector<std::string>;
+
+// What differs from one server to the other.
+struct RunKind {
+  std::string (*place_url)();  // of a place of its own
+  Lines tables;                // flow, with an `n` that counts, and account
+};
+
+// A bank on a real server, fed by `once run` from a topic of the embedded log.
+class RunServer : public ::testing::TestWithParam<RunKind> {
+ protected:
+  void SetUp() override {
+    url_ = GetParam().place_url();
+    ::setenv("RUN_DIR", scratch_.directory().c_str(), 1);
+    ::setenv("RUN_URL", url_.c_str(), 1);
+    ::unsetenv("ONCE_POINT");
+    for (const char* topic : {"deposits", "done"})
+      ASSERT_EQ(run_once({"topic", "create", "file:" + scratch_.path(topic)}).exit_code, 0);
+    for (const std::string& table : GetParam().tables) sql(table);
+    sql("INSERT INTO account VALUES ('ann', 0), ('bob', 0)");
+  }
+  void TearDown() override { ::unsetenv("ONCE_POINT"); }
+
+  // Runs a statement from outside and answers the first column.
+  Lines sql(const std::string& statement) {
+    auto store = open_store(url_).value();
+    auto transaction = store->begin("outside").value();
+    Lines found;
+    const auto rows = transaction->sql()->query(statement);
+    EXPECT_TRUE(rows) << rows.error().text;
+    if (!rows) return found;
+    for (const Row& row : *rows) {
+      const auto* number = std::get_if<std::int64_t>(&row[0]);
+      found.push_back(number != nullptr ? std::to_string(*number) : std::get<std::string>(row[0]));
+    }
+    EXPECT_TRUE(transaction->commit());
+    return found;
+  }
+
+  static std::string plan() {
+    return R"toml(scope = "deposits"
+[source]
+url = "file:${RUN_DIR}/deposits"
+id = "json:/id"
+[store]
+url = "${RUN_URL}"
+[run]
+at_end = "stop"
+[values]
+account = { json = "/account", null = true }
+amount = { json = "/amount" }
+day = { json = "/day", default = "2026-01-31" }
+kind = { json = "/kind", default = "cash" }
+[[do]]
+sql = "INSERT INTO flow (id, account, amount, day, kind) VALUES (:id, :account, :amount, :day, :kind)"
+[[do]]
+sql = "UPDATE account SET balance = balance + :amount WHERE name = :account"
+rows = 1
+otherwise = { park = "no such account" }
+[[emit]]
+to = "file:${RUN_DIR}/done"
+body = { deposit = "id", amount = "amount" }
+)toml";
+  }
+  Answer run(const std::string& text, Lines more = {}) {
+    std::ofstream(scratch_.path("bank.toml")) << text;
+    Lines words{"run", scratch_.path("bank.toml")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_once(words);
+  }
+  void send(const std::string& lines) {
+    const Answer sent = run_once({"produce", "file:" + scratch_.path("deposits")}, lines);
+    ASSERT_EQ(sent.exit_code, 0) << sent.err;
+  }
+  static std::string line(const std::string& id, const Json& more = Json::object()) {
+    Json message = {{"id", id}, {"account", "ann"}, {"amount", 1}};
+    message.update(more);
+    return message.dump() + "\n";
+  }
+  static std::string changed(std::string text, const std::string& what, const std::string& with) {
+    text.replace(text.find(what), what.size(), with);
+    return text;
+  }
+
+  // Neither lost nor doubled nor out of order: in the flow, in the balance, at the destination.
+  void expect_books(const Lines& ids) {
+    EXPECT_EQ(sql("SELECT id FROM flow ORDER BY n"), ids);
+    EXPECT_EQ(sql("SELECT balance FROM account WHERE name = 'ann'"),
+              Lines{std::to_string(ids.size())});
+    Lines announced;
+    for (const std::string& text :
+         run_once({"consume", "file:" + scratch_.path("done"), "-o", "json"}).lines())
+      announced.push_back(Json::parse(text)["id"]);
+    EXPECT_EQ(announced, ids);
+  }
+
+  Scratch scratch_;
+  std::string url_;
+};
+
+TEST_P(RunServer, every_id_counts_once_also_if_it_is_killed) {
+  Lines ids;
+  for (const char* point :
+       {"lane_after_handler", "lane_before_commit", "lane_after_commit", "relay_after_append"}) {
+    std::string lines;
+    for (int round = 0; round < 2; ++round)
+      for (int i = 0; i < 40; ++i) {
+        const std::string id = point + std::to_string(i);
+        lines += line(id);
+        if (round == 0) ids.push_back(id);
+      }
+    send(lines);
+    ::setenv("ONCE_POINT", point, 1);
+    EXPECT_EQ(run(plan()).exit_code, 128 + 9) << point;
+    ::unsetenv("ONCE_POINT");
+    const Answer answer = run(plan());
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    expect_books(ids);
+  }
+}
+
+// One bad message between two good ones: it is parked, and its neighbours have their effect.
+TEST_P(RunServer, what_a_column_refuses_is_parked_and_the_others_go_on) {
+  const std::vector<std::pair<std::string, Json>> bad{
+      {"overflow", {{"amount", 70000}}},
+      {"no number", {{"amount", "many"}}},
+      {"check", {{"amount", -5}}},
+      {"null", {{"account", nullptr}}},
+      {"too long", {{"account", "somebody with a long name"}}},
+      {"no date", {{"day", "2026-02-30"}}},
+      {"no enum", {{"kind", "gold"}}},
+      {"zero byte", {{"kind", std::string("ca\0sh", 5)}}},
+      {"no account", {{"account", "eve"}}}};
+  std::string lines;
+  Lines good;
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    good.push_back("good " + std::to_string(i));
+    lines += line(good.back()) + line(bad[i].first, bad[i].second);
+  }
+  send(lines);
+  const Answer answer = run(plan(), {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["applied"], good.size());
+  EXPECT_EQ(answer.json()["parked"], bad.size());
+  expect_books(good);
+  const Answer parked = run_once(
+      {"park", "ls", "--store", url_, "--scope", "deposits", "--limit", "0", "-o", "json"});
+  SCOPED_TRACE(parked.out + parked.err);
+  EXPECT_EQ(sql("SELECT count(*) FROM once_parked"), Lines{std::to_string(bad.size())});
+}
+
+TEST_P(RunServer, what_the_database_does_not_know_is_told_with_its_line) {
+  send(line("deposit-1"));
+  const std::vector<std::pair<std::string, std::string>> changes{
+      {"INSERT INTO flow", "INSERT INTO flou"},
+      {"account, amount, day, kind) V", "account, amount, dai, kind) V"},
+      {"SET balance = balance", "SET ballance = balance"},
+      {"UPDATE account", "UPDATE accounts"},
+      {"VALUES (:id", "VALUS (:id"}};
+  for (const auto& [what, with] : changes)
+    for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+      const Answer answer = run(changed(plan(), what, with), check);
+      EXPECT_EQ(answer.exit_code, 3) << with << ": " << answer.err;
+      EXPECT_NE(answer.err.find("bank.toml:1"), std::string::npos) << answer.err;
+      EXPECT_EQ(answer.err.find("secret"), std::string::npos) << answer.err;
+    }
+  EXPECT_EQ(run(plan(), {"--check"}).exit_code, 0);
+  expect_books({});
+}
+
+}  // namespace once::testing

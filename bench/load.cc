@@ -105,6 +105,7 @@ Result<Batch> LoadSource::poll(std::size_t count_max, std::int64_t) {
     batch.event = Batch::Event::assigned;
     return batch;
   }
+  if (count_max == 0) return batch;
   if (next_ == messages_.size()) {
     batch.event = Batch::Event::end;
     return batch;

@@ -411,6 +411,8 @@ class Kafka(Server):
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": self.data, "auto.create.topics.enable": "false",
+            # A killed broker may come back at once.
+            "broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200",
             "group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000",
             "offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",

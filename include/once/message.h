@@ -25,7 +25,8 @@ struct HeaderView {
   bool operator==(const HeaderView&) const = default;
 };
 
-// The header in which an id travels through brokers that have no field for it.
+// The header in which an id travels through brokers that have no field for it. Sources give it as
+// the id, not as a header.
 inline constexpr std::string_view id_header = "once-id";
 
 // What a user sends. `id` is the identity of the business intent ("order 100 paid"): the same
@@ -87,6 +88,9 @@ struct Batch {
   std::vector<Delivery> deliveries;
   std::int64_t end_offset = 0;  // the position after the last delivery, control records skipped
   std::int64_t available_offset = -1;  // end of what the source has, for the lag; -1: not known
+  // Without deliveries: every partition was read to its end. An empty batch alone does not say so:
+  // a broker may be slow, or away.
+  bool drained = false;
   std::shared_ptr<const void> memory;  // owns the bytes behind the views
 };
 

@@ -14,6 +14,7 @@ namespace once {
 // cluster by changing a string:
 //
 //   file:DIR/TOPIC        the embedded log           (source, sink; ?end=stop bounds a source)
+//   kafka://HOST:PORT/TOPIC   a topic of Kafka     (source with ?group=..., sink)
 //   sqlite:PATH           an SQLite database         (store)
 //   postgresql://...      a PostgreSQL database, as libpq takes it (store)
 //   mysql://...           a MySQL or MariaDB database (store)
@@ -26,6 +27,8 @@ namespace once {
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url);
 
 // The single adapters, for programs that link only some of them.
+[[nodiscard]] Result<std::unique_ptr<Source>> open_kafka_source(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_memory_store();
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_postgresql_store(std::string_view url);

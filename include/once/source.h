@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace once {
 
@@ -19,6 +20,7 @@ struct SourceTraits {
   // The longest time after which a message can come back (redelivery, retry topics, replays by
   // hand), in milliseconds; -1 when the source sets no limit.
   std::int64_t redelivery_ms_max = -1;
+  std::vector<std::string> warnings = {};  // what a person should know before relying on it
 };
 
 // Where deliveries come from. All calls come from one thread, the pipeline's poller.
@@ -31,7 +33,9 @@ class Source {
   virtual ~Source() = default;
   virtual SourceTraits traits() const = 0;
 
-  // At most `count_max` deliveries of one partition, waiting up to `wait_ms` for the first.
+  // At most `count_max` deliveries of one partition, waiting up to `wait_ms` for the first. With 0
+  // it only asks for news about partitions, and does not wait: a pipeline that is full does so, to
+  // keep its place in a group.
   [[nodiscard]] virtual Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) = 0;
 
   // These effects are committed: the source may forget them. Only a hint for a replayable source.

@@ -113,8 +113,7 @@ void show_table(Output& output, const std::string& scope, const ParkedRecord& re
   table.row({"key", shown(record.message.key)});
   table.row({"timestamp", time_text(record.message.timestamp_ms)});
   for (const Header& header : record.message.headers)
-    if (header.name != id_header || header.value != record.message.id)  // it is shown above
-      table.row({"header " + printable(header.name), shown(header.value)});
+    table.row({"header " + printable(header.name), shown(header.value)});
   table.row({"body", shown(record.message.body)});
   output.write_table(table);
 }

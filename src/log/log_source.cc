@@ -147,7 +147,7 @@ class LogSource final : public Source {
   LogSource(std::string name, LogSourceOptions options, std::vector<PartitionView> partitions)
       : name_(std::move(name)), options_(options), partitions_(std::move(partitions)) {}
 
-  SourceTraits traits() const override { return {name_, true, true, -1}; }
+  SourceTraits traits() const override { return {name_, true, true, -1, {}}; }
 
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override {
     if (announced_ < partitions_.size()) {
@@ -160,7 +160,7 @@ class LogSource final : public Source {
     for (std::int64_t waited_ms = 0, nap_ms = 1;; nap_ms = std::min(nap_ms * 2, nap_ms_max)) {
       Batch batch = ONCE_TRY(poll_once(count_max));
       if (batch.event != Batch::Event::messages || !batch.deliveries.empty()) return batch;
-      if (waited_ms >= wait_ms) return batch;
+      if (waited_ms >= wait_ms || count_max == 0) return batch;
       nap_ms = std::min(nap_ms, wait_ms - waited_ms);
       std::this_thread::sleep_for(std::chrono::milliseconds(nap_ms));
       waited_ms += nap_ms;
@@ -199,6 +199,7 @@ class LogSource final : public Source {
       return batch;
     }
     Batch batch;
+    batch.drained = count_max > 0;
     if (options_.stop_at_end && count_max > 0) batch.event = Batch::Event::end;
     return batch;
   }

@@ -106,16 +106,21 @@ Status decode_record(ByteReader& reader, const BatchHeader& batch, const Stamp& 
     return corrupt(fmt::format("record {} is malformed", index));
   if (header_count < 0 || static_cast<std::size_t>(header_count) > headers_max + 1)
     return corrupt(fmt::format("record {} has {} headers", index, header_count));
+  std::size_t headers_kept = 0;
   for (std::int32_t i = 0; i < header_count; ++i) {
     HeaderView header;
     header.name = read_blob(record, false);
     header.value = read_blob(record, true);
     if (!record.ok()) return corrupt(fmt::format("record {} has a malformed header", index));
-    if (delivery.id.empty() && header.name == id_header) delivery.id = header.value;
+    if (delivery.id.empty() && header.name == id_header) {
+      delivery.id = header.value;
+      continue;
+    }
     into.headers.push_back(header);
+    ++headers_kept;
   }
   if (record.left() != 0) return corrupt(fmt::format("record {} has bytes behind it", index));
-  into.header_counts.push_back(static_cast<std::size_t>(header_count));
+  into.header_counts.push_back(headers_kept);
   into.deliveries.push_back(delivery);
   return {};
 }

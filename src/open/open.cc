@@ -10,7 +10,12 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 1> stream_schemes{"file"};
+constexpr std::array stream_schemes = std::to_array<std::string_view>({
+    "file",
+#ifdef ONCE_WITH_KAFKA
+    "kafka",
+#endif
+});
 constexpr std::array store_schemes = std::to_array<std::string_view>({
     "sqlite",
     "memory",
@@ -33,6 +38,9 @@ constexpr std::array<std::string_view, 1> source_parameters{"end"};
 Result<std::unique_ptr<Source>> open_source(std::string_view text) {
   const Url url = ONCE_TRY(parse_url(text));
   ONCE_TRY(require_scheme(url, stream_schemes, "source"));
+#ifdef ONCE_WITH_KAFKA
+  if (url.scheme == "kafka") return open_kafka_source(text);
+#endif
   ONCE_TRY(require_parameters(url, source_parameters));
   const LogAddress address = ONCE_TRY(log_address_of(url));
   LogSourceOptions options;
@@ -48,6 +56,9 @@ Result<std::unique_ptr<Source>> open_source(std::string_view text) {
 Result<std::unique_ptr<Sink>> open_sink(std::string_view text) {
   const Url url = ONCE_TRY(parse_url(text));
   ONCE_TRY(require_scheme(url, stream_schemes, "sink"));
+#ifdef ONCE_WITH_KAFKA
+  if (url.scheme == "kafka") return open_kafka_sink(text);
+#endif
   ONCE_TRY(require_parameters(url, {}));
   const LogAddress address = ONCE_TRY(log_address_of(url));
   return open_log_sink(address.directory, address.topic);

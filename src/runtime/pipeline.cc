@@ -53,6 +53,7 @@ class ThreadedPipeline final : public Pipeline {
     std::size_t lane = 0;
     Position position;  // of the shared watermark, when lanes share the partition
     Watermark watermark;
+    std::int64_t delivered_end = -1;
     std::int64_t handled_end = -1;  // the end of what was finished
     std::int64_t available = -1;
   };
@@ -63,6 +64,7 @@ class ThreadedPipeline final : public Pipeline {
   void start_lanes();
   Status loop();
   Status handle(Batch batch);
+  void drained();
   Status assigned(std::string_view partition);
   Status move_position(std::string_view partition, Position& position, std::int64_t to);
   // Asks the store again for as long as it is away or its answers get lost; `ask` may be repeated.
@@ -151,11 +153,9 @@ Status ThreadedPipeline::loop() {
       wait_for_lanes();
       continue;
     }
-    if (!has_room()) {
-      wait_for_lanes();
-      continue;
-    }
-    auto batch = source_.poll(options_.batch_count_max, options_.batch_wait_ms);
+    const bool full = !has_room();
+    if (full) wait_for_lanes();
+    auto batch = source_.poll(full ? 0 : options_.batch_count_max, options_.batch_wait_ms);
     if (batch) {
       poll_failures_ = 0;
       ONCE_TRY(handle(std::move(*batch)));
@@ -176,12 +176,16 @@ Status ThreadedPipeline::handle(Batch batch) {
     case Batch::Event::end: ended_ = true; return {};
     case Batch::Event::messages: break;
   }
-  if (batch.deliveries.empty()) {
-    forgetter_.caught_up();
-    if (options_.stop_at_end && lanes_idle()) ended_ = true;
-    return {};
-  }
-  return dispatch(std::move(batch));
+  if (batch.drained) drained();
+  return batch.deliveries.empty() ? Status{} : dispatch(std::move(batch));
+}
+
+// Everything that is there was delivered; what the source counts beyond it are no messages.
+void ThreadedPipeline::drained() {
+  forgetter_.caught_up();
+  for (auto& [name, partition] : partitions_)
+    if (partition.available >= 0) partition.available = partition.delivered_end;
+  if (options_.stop_at_end && lanes_idle()) ended_ = true;
 }
 
 // We are the owner from now on, and go on where the committed effects end, whatever the broker
@@ -193,6 +197,7 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   if (!traits_.replayable) return {};
   // Taking it again does no harm: the fence only grows.
   partition.position = ONCE_TRY(until_answered([&] { return store_.take(options_.scope, name); }));
+  partition.delivered_end = partition.position.offset;
   partition.handled_end = partition.position.offset;
   ONCE_TRY(source_.seek(name, partition.position.offset));
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
@@ -211,6 +216,7 @@ Status ThreadedPipeline::dispatch(Batch batch) {
   const auto found = partitions_.find(batch.partition);
   if (found == partitions_.end()) return source_.release(batch.deliveries);
   Partition& partition = found->second;
+  partition.delivered_end = batch.end_offset;
   if (batch.available_offset >= 0) partition.available = batch.available_offset;
   // At most once from a source without positions: the ack comes before the work.
   if (options_.semantics == Semantics::at_most_once && !traits_.replayable)

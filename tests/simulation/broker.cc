@@ -178,8 +178,7 @@ Result<std::vector<Record>> Broker::read(log::Partition& partition) {
                       {},
                       delivery.timestamp_ms};
       for (const HeaderView& header : delivery.headers)
-        if (header.name != id_header)  // how the id travels in the log
-          message.headers.push_back({std::string(header.name), std::string(header.value)});
+        message.headers.push_back({std::string(header.name), std::string(header.value)});
       records.push_back({delivery.offset, delivery.stamp, std::move(message)});
     }
     if (some.end_offset <= offset)

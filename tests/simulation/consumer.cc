@@ -104,8 +104,8 @@ Status Consumer::poll() {
   Batch batch = ONCE_TRY(std::move(polled));
   if (batch.event == Batch::Event::assigned) return assigned(batch.partition);
   if (batch.event != Batch::Event::messages) return {};
-  at_end_ = batch.deliveries.empty();
-  if (at_end_) {
+  at_end_ = batch.drained;
+  if (batch.drained) {
     forgetter_.caught_up();
     return {};
   }

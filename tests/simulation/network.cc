@@ -108,6 +108,7 @@ Result<Batch> RemoteSource::poll(std::size_t count_max, std::int64_t) {
     batch.end_offset = partition.offset = batch.deliveries.back().offset + 1;
     return batch;
   }
+  batch.drained = true;
   return batch;
 }
 

@@ -52,13 +52,16 @@ class ScriptSource final : public Source {
       news_.pop_front();
       return batch;
     }
+    Batch none;
+    none.drained = count_max > 0;
+    if (count_max == 0) return none;
     for (auto& [name, partition] : partitions_) {
       if (partition.next >= partition.messages.size()) continue;
       Batch polled = batch(name, partition.next, count_max);
       partition.next += polled.deliveries.size();
       return polled;
     }
-    return Batch{};
+    return none;
   }
 
   Status ack(std::span<const Delivery> done) override {

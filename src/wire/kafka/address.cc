@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/kafka/address.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "base/url.h"
+
+namespace once::kafka {
+namespace {
+
+constexpr std::array<std::string_view, 4> source_parameters{"group", "start", "end", "properties"};
+constexpr std::array<std::string_view, 1> sink_parameters{"properties"};
+
+// What our promises stand on; nobody else may set it.
+constexpr std::array<std::string_view, 12> reserved{
+    "bootstrap.servers", "metadata.broker.list", "group.id",
+    "transactional.id",  "enable.idempotence",   "acks",
+    "isolation.level",   "enable.auto.commit",   "enable.auto.offset.store",
+    "auto.offset.reset", "enable.partition.eof", "request.required.acks",
+};
+
+tl::unexpected<Error> refuse(const std::string& text) { return fail(Remedy::stop, "url", text); }
+
+Status add_property(Address& address, std::string_view name, std::string value) {
+  if (std::find(reserved.begin(), reserved.end(), name) != reserved.end())
+    return refuse(fmt::format(
+        "the property {} cannot be set: Once sets it, and its promise stands on that", name));
+  address.properties.emplace_back(std::string(name), std::move(value));
+  return {};
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+Status read_properties(Address& address, const std::string& path) {
+  std::ifstream file(path);
+  if (!file)
+    return refuse(fmt::format("cannot read the properties in {}: {}", path, std::strerror(errno)));
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const std::string_view text = trimmed(line);
+    if (text.empty() || text[0] == '#') continue;
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos)
+      return refuse(fmt::format("{}:{}: a property is written name=value", path, number));
+    ONCE_TRY(add_property(address, trimmed(text.substr(0, equals)),
+                          std::string(trimmed(text.substr(equals + 1)))));
+  }
+  return {};
+}
+
+// A user in the URL means SASL over TLS, unless a property says otherwise.
+Status add_user(Address& address, const Url& url) {
+  if (url.user.empty()) return {};
+  ONCE_TRY(add_property(address, "security.protocol", "SASL_SSL"));
+  ONCE_TRY(add_property(address, "sasl.mechanism", "SCRAM-SHA-512"));
+  ONCE_TRY(add_property(address, "sasl.username", url.user));
+  return add_property(address, "sasl.password", url.password);
+}
+
+Status choose(const std::string& name, const std::string& value, std::string_view yes,
+              std::string_view no, bool& chosen) {
+  if (value != yes && value != no)
+    return refuse(fmt::format("{} is \"{}\", but must be {} or {}", name, value, yes, no));
+  chosen = value == yes;
+  return {};
+}
+
+Status set_parameter(Address& address, const std::string& name, const std::string& value,
+                     Role role) {
+  const std::span<const std::string_view> known =
+      role == Role::source ? std::span<const std::string_view>(source_parameters)
+                           : std::span<const std::string_view>(sink_parameters);
+  if (name.find('.') != std::string::npos || name == "debug")
+    return add_property(address, name, value);
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const std::string_view guess = nearest(name, known);
+    return refuse(fmt::format(
+        "kafka: has no parameter \"{}\" here{}{}{}; known: {}, and librdkafka's properties with a "
+        "dot in their names",
+        name, guess.empty() ? "" : ", did you mean \"", guess, guess.empty() ? "" : "\"?",
+        fmt::join(known, ", ")));
+  }
+  if (name == "properties") return read_properties(address, value);
+  if (name == "end") return choose(name, value, "stop", "wait", address.stop_at_end);
+  if (name == "start") return choose(name, value, "committed", "earliest", address.start_committed);
+  address.group = value;
+  return {};
+}
+
+}  // namespace
+
+Result<Address> Address::parse(std::string_view text, Role role) {
+  const Url url = ONCE_TRY(parse_url(text));
+  Address address;
+  address.hosts = url.hosts;
+  address.topic = url.path;
+  if (address.hosts.empty() || address.topic.empty() ||
+      address.topic.find('/') != std::string::npos)
+    return refuse(fmt::format("\"{}\" does not name a topic; write kafka://HOST:PORT/TOPIC",
+                              shown_url(text)));
+  ONCE_TRY(add_user(address, url));
+  for (const auto& parameter : url.parameters)
+    ONCE_TRY(set_parameter(address, parameter.first, parameter.second, role));
+  if (address.start_committed && address.group.empty())
+    return refuse(
+        fmt::format("\"{}\": start=committed needs the group that has committed", shown_url(text)));
+  return address;
+}
+
+std::string Address::where() const { return fmt::format("kafka://{}/{}", hosts, topic); }
+
+}  // namespace once::kafka

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/result.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace once::kafka {
+
+enum class Role : std::uint8_t { source, sink };
+
+// A topic of a Kafka cluster and how to reach it:
+//
+//   kafka://[USER:PASSWORD@]HOST:PORT[,HOST:PORT...]/TOPIC[?NAME=VALUE&...]
+//
+// A name with a dot is a property of librdkafka; `properties=FILE` reads many of them, one
+// NAME=VALUE a line. Of ours there are, for a source, `group`, `start` and `end`.
+struct Address {
+  std::string hosts;
+  std::string topic;
+  std::string group;             // empty: all partitions are ours, without a group
+  bool start_committed = false;  // where the store has no position, start where the group was
+  bool stop_at_end = false;
+  std::vector<std::pair<std::string, std::string>> properties;  // in order; later ones win
+
+  static Result<Address> parse(std::string_view url, Role role);
+  // For people; holds no secret.
+  std::string where() const;
+};
+
+}  // namespace once::kafka

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+#include <once/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "wire/kafka/address.h"
+#include "wire/kafka/error.h"
+
+namespace once::kafka {
+
+// Objects of librdkafka that free themselves.
+template <auto free_object>
+struct Free {
+  template <class T>
+  void operator()(T* object) const {
+    free_object(object);
+  }
+};
+using Conf = std::unique_ptr<rd_kafka_conf_t, Free<rd_kafka_conf_destroy>>;
+using Failure = std::unique_ptr<rd_kafka_error_t, Free<rd_kafka_error_destroy>>;
+using Queue = std::unique_ptr<rd_kafka_queue_t, Free<rd_kafka_queue_destroy>>;
+using PartitionList =
+    std::unique_ptr<rd_kafka_topic_partition_list_t, Free<rd_kafka_topic_partition_list_destroy>>;
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// A client of a cluster. What the brokers complain about is kept for the next error text, instead
+// of being printed.
+class Client {
+ public:
+  // `ours` wins over the properties of the address. `prepare` sets callbacks; their opaque is
+  // `opaque`.
+  using Prepare = std::function<void(rd_kafka_conf_t&)>;
+  static Result<std::shared_ptr<Client>> make(rd_kafka_type_t type, const Address& address,
+                                              const Settings& ours, const Prepare& prepare = {},
+                                              void* opaque = nullptr);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client();
+
+  rd_kafka_t* get() const { return handle_; }
+  void* opaque() const { return opaque_; }
+  static Client& of(void* conf_opaque) { return *static_cast<Client*>(conf_opaque); }
+
+  // The error with what the brokers said last, which is often the reason.
+  Error error(rd_kafka_resp_err_t code, std::string_view what, std::string_view native = {}) const;
+  Error error(const Failure& failure, std::string_view what) const;
+
+  // How many partitions the topic has; a topic that does not exist is an error.
+  Result<std::uint32_t> partition_count(std::int64_t wait_ms);
+
+ private:
+  Client(std::string where, std::string topic, void* opaque)
+      : where_(std::move(where)), topic_(std::move(topic)), opaque_(opaque) {}
+  static void heard(rd_kafka_t* handle, int code, const char* reason, void* opaque);
+
+  const std::string where_;
+  const std::string topic_;
+  void* const opaque_;
+  rd_kafka_t* handle_ = nullptr;
+  mutable std::mutex mutex_;  // taken with no other lock
+  std::string complaint_;
+  rd_kafka_resp_err_t complaint_code_ = RD_KAFKA_RESP_ERR_NO_ERROR;
+};
+
+}  // namespace once::kafka

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <once/open.h>
+#include <once/sink.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "wire/kafka/voice.h"
+
+namespace once::kafka {
+namespace {
+
+constexpr std::int64_t answer_ms = 10'000;
+
+// The writing end of a topic: one transactional producer per producer name. Thread-safe.
+class KafkaSink final : public Sink {
+ public:
+  KafkaSink(Address address, std::uint32_t partition_count)
+      : address_(std::move(address)), partition_count_(partition_count) {}
+
+  Result<std::uint32_t> partitions() override { return partition_count_; }
+
+  Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
+    ONCE_TRY(check(partition));
+    if (name.empty()) return fail(Remedy::stop, "config", "a producer needs a name");
+    Voice& speaker = voice(name);
+    const Stamp stamp = ONCE_TRY(speaker.enter(partition));
+    const std::lock_guard lock(mutex_);
+    speakers_[stamp.producer] = &speaker;
+    return stamp;
+  }
+
+  Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
+                         std::span<const Message> messages) override {
+    ONCE_TRY(check(partition));
+    if (messages.empty()) return fail(Remedy::stop, "config", "there is nothing to append");
+    Voice* speaker = find(stamp.producer);
+    if (speaker == nullptr)
+      return fail(
+          Remedy::stop, "unknown",
+          fmt::format("{}: no producer {:x} has entered here", address_.where(), stamp.producer));
+    return speaker->append(partition, stamp, messages);
+  }
+
+ private:
+  Status check(std::uint32_t partition) const {
+    if (partition < partition_count_) return {};
+    return fail(Remedy::stop, "partition",
+                fmt::format("{} has no partition {}: it has {}", address_.where(), partition,
+                            partition_count_));
+  }
+
+  Voice& voice(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = voices_.find(name);
+    if (found != voices_.end()) return *found->second;
+    std::string owned(name);
+    auto made = std::make_unique<Voice>(address_, owned);
+    return *voices_.emplace(std::move(owned), std::move(made)).first->second;
+  }
+
+  Voice* find(std::uint64_t producer) {
+    const std::lock_guard lock(mutex_);
+    const auto found = speakers_.find(producer);
+    return found == speakers_.end() ? nullptr : found->second;
+  }
+
+  const Address address_;
+  const std::uint32_t partition_count_;
+  std::mutex mutex_;  // taken with no other lock
+  std::map<std::string, std::unique_ptr<Voice>, std::less<>> voices_;
+  std::map<std::uint64_t, Voice*> speakers_;  // by the producer in their stamps
+};
+
+}  // namespace
+}  // namespace once::kafka
+
+namespace once {
+
+Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url) {
+  kafka::Address address = ONCE_TRY(kafka::Address::parse(url, kafka::Role::sink));
+  // What is only a habit of ours, and may be set otherwise.
+  const kafka::Settings habits{{"linger.ms", "0"},
+                               {"transaction.timeout.ms", "60000"},
+                               {"reconnect.backoff.max.ms", "2000"}};
+  address.properties.insert(address.properties.begin(), habits.begin(), habits.end());
+  auto client = ONCE_TRY(kafka::Client::make(RD_KAFKA_PRODUCER, address, {}));
+  const std::uint32_t count = ONCE_TRY(client->partition_count(kafka::answer_ms));
+  return std::make_unique<kafka::KafkaSink>(std::move(address), count);
+}
+
+}  // namespace once

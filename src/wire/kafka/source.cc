@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/kafka/source.h"
+
+#include <fmt/format.h>
+#include <once/open.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "wire/kafka/envelope.h"
+
+namespace once::kafka {
+namespace {
+
+constexpr std::int64_t answer_ms = 10'000;
+
+// Versions of librdkafka below this have known bugs that deliver twice or get stuck. Positions in
+// the store guard against the first; a person should know of both.
+constexpr int sound_version = 0x02050000;
+
+Settings consumer_settings(const Address& address) {
+  Settings settings{
+      {"group.id", address.group.empty() ? "once" : address.group},
+      {"enable.auto.commit", address.group.empty() ? "false" : "true"},
+      {"enable.auto.offset.store", "false"},
+      {"isolation.level", "read_committed"},
+      {"auto.offset.reset", "error"},
+      {"enable.partition.eof", "true"},
+  };
+  return settings;
+}
+
+// What is only a habit of ours, and may be set otherwise.
+void add_habits(Address& address) {
+  const Settings habits{
+      {"partition.assignment.strategy", "cooperative-sticky"},
+      {"queued.max.messages.kbytes", "32768"},
+      {"fetch.wait.max.ms", "100"},
+      {"fetch.error.backoff.ms", "100"},
+      {"reconnect.backoff.max.ms", "2000"},
+  };
+  address.properties.insert(address.properties.begin(), habits.begin(), habits.end());
+}
+
+}  // namespace
+
+// The memory of a batch. Messages belong to the client, so they keep it.
+struct KafkaSource::Fetched {
+  explicit Fetched(std::shared_ptr<Client> owner) : client(std::move(owner)) {}
+  Fetched(const Fetched&) = delete;
+  Fetched& operator=(const Fetched&) = delete;
+  ~Fetched() {
+    for (rd_kafka_message_t* message : messages) rd_kafka_message_destroy(message);
+  }
+
+  std::shared_ptr<Client> client;
+  std::vector<rd_kafka_message_t*> messages;
+  std::vector<HeaderView> headers;
+  std::vector<std::size_t> headers_end;  // of each delivery
+};
+
+Result<std::unique_ptr<KafkaSource>> KafkaSource::open(const Address& address) {
+  Address chosen = address;
+  add_habits(chosen);
+  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen)));
+  ONCE_TRY(source->start());
+  return source;
+}
+
+Status KafkaSource::start() {
+  client_ = ONCE_TRY(Client::make(
+      RD_KAFKA_CONSUMER, address_, consumer_settings(address_),
+      [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_rebalance_cb(&conf, rebalanced); }, this));
+  const std::uint32_t count = ONCE_TRY(client_->partition_count(answer_ms));
+  rd_kafka_poll_set_consumer(client_->get());
+  const Queue news(rd_kafka_queue_get_consumer(client_->get()));
+  rd_kafka_queue_cb_event_enable(news.get(), woken, this);
+  if (address_.group.empty()) return own_everything(count);
+  const PartitionList topics(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(topics.get(), address_.topic.c_str(), RD_KAFKA_PARTITION_UA);
+  const rd_kafka_resp_err_t code = rd_kafka_subscribe(client_->get(), topics.get());
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return fail(client_->error(code, "subscribe"));
+  return {};
+}
+
+Status KafkaSource::own_everything(std::uint32_t partition_count) {
+  const PartitionList all(rd_kafka_topic_partition_list_new(static_cast<int>(partition_count)));
+  rd_kafka_topic_partition_list_add_range(all.get(), address_.topic.c_str(), 0,
+                                          static_cast<int>(partition_count) - 1);
+  announce(true, *all);
+  change_->cooperative = false;
+  return {};
+}
+
+KafkaSource::~KafkaSource() {
+  if (!client_) return;
+  closing_ = true;
+  const Queue news(rd_kafka_queue_get_consumer(client_->get()));
+  rd_kafka_queue_cb_event_enable(news.get(), nullptr, nullptr);
+  if (change_) (void)carry_out();  // librdkafka waits for it
+  for (auto& [name, partition] : partitions_) let_go(partition);
+  partitions_.clear();
+  rd_kafka_consumer_close(client_->get());
+}
+
+SourceTraits KafkaSource::traits() const {
+  SourceTraits traits{address_.where(), true, true, -1, {}};
+  if (rd_kafka_version() < sound_version)
+    traits.warnings.push_back(
+        fmt::format("librdkafka {} may deliver messages twice (fixed in 2.1.1, 2.4.0) or get stuck "
+                    "after a time-out (2.3.0). Positions in the store keep the promise all the "
+                    "same; 2.5.0 or later is better",
+                    rd_kafka_version_str()));
+  return traits;
+}
+
+// Called inside a poll of ours, or of the closing consumer.
+void KafkaSource::rebalanced(rd_kafka_t* handle, rd_kafka_resp_err_t code,
+                             rd_kafka_topic_partition_list_t* partitions, void* opaque) {
+  KafkaSource& source = *static_cast<KafkaSource*>(Client::of(opaque).opaque());
+  const bool assign = code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
+  if (!source.closing_) return source.announce(assign, *partitions);
+  const std::string_view protocol = rd_kafka_rebalance_protocol(handle);
+  if (protocol != "COOPERATIVE")
+    rd_kafka_assign(handle, nullptr);
+  else if (!assign)
+    (void)Failure(rd_kafka_incremental_unassign(handle, partitions));
+}
+
+void KafkaSource::woken(rd_kafka_t*, void* opaque) {
+  KafkaSource& source = *static_cast<KafkaSource*>(opaque);
+  {
+    const std::lock_guard lock(source.mutex_);
+    source.arrived_ = true;
+  }
+  source.arrival_.notify_all();
+}
+
+std::string_view KafkaSource::name_of(const rd_kafka_topic_partition_t& place) {
+  return *names_.insert(fmt::format("{}/{}", place.topic, place.partition)).first;
+}
+
+void KafkaSource::announce(bool assign, const rd_kafka_topic_partition_list_t& partitions) {
+  Change change;
+  change.assign = assign;
+  change.cooperative =
+      std::string_view(rd_kafka_rebalance_protocol(client_->get())) == "COOPERATIVE";
+  change.partitions.reset(rd_kafka_topic_partition_list_copy(&partitions));
+  for (int i = 0; i < partitions.cnt; ++i) {
+    const std::string_view name = name_of(partitions.elems[i]);
+    if (assign) partitions_[name].number = partitions.elems[i].partition;
+    events_.push_back({assign ? Batch::Event::assigned : Batch::Event::revoked, name});
+  }
+  change_ = std::move(change);
+}
+
+// The pipeline has been told of every partition and has answered: now it can be so.
+Status KafkaSource::carry_out() {
+  if (change_->assign) ONCE_TRY(find_starts(*change_->partitions));
+  const Change change = std::move(*change_);
+  change_.reset();
+  return change.assign ? assign(change) : unassign(change);
+}
+
+Status KafkaSource::find_starts(rd_kafka_topic_partition_list_t& places) {
+  for (int i = 0; i < places.cnt; ++i) {
+    rd_kafka_topic_partition_t& place = places.elems[i];
+    Partition& partition = partitions_[name_of(place)];
+    if (partition.from < 0 && address_.start_committed)
+      partition.from = ONCE_TRY(committed_offset(place.partition));
+    place.offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
+    partition.next = partition.from;
+    partition.rewind = false;
+  }
+  return {};
+}
+
+Status KafkaSource::assign(const Change& change) {
+  for (int i = 0; i < change.partitions->cnt; ++i) {
+    const rd_kafka_topic_partition_t& place = change.partitions->elems[i];
+    Partition& partition = partitions_[name_of(place)];
+    // Before it is assigned: then none of its messages goes to the common queue.
+    partition.queue.reset(
+        rd_kafka_queue_get_partition(client_->get(), place.topic, place.partition));
+    rd_kafka_queue_forward(partition.queue.get(), nullptr);
+    rd_kafka_queue_cb_event_enable(partition.queue.get(), woken, this);
+  }
+  was_assigned_ = true;
+  if (change.cooperative) {
+    const Failure failure(rd_kafka_incremental_assign(client_->get(), change.partitions.get()));
+    if (failure) return fail(client_->error(failure, "take the partitions"));
+    return {};
+  }
+  const rd_kafka_resp_err_t code = rd_kafka_assign(client_->get(), change.partitions.get());
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return fail(client_->error(code, "take the partitions"));
+  return {};
+}
+
+Status KafkaSource::unassign(const Change& change) {
+  for (int i = 0; i < change.partitions->cnt; ++i) {
+    const auto found = partitions_.find(name_of(change.partitions->elems[i]));
+    if (found == partitions_.end()) continue;
+    let_go(found->second);
+    partitions_.erase(found);
+  }
+  if (change.cooperative) {
+    const Failure failure(rd_kafka_incremental_unassign(client_->get(), change.partitions.get()));
+    if (failure) return fail(client_->error(failure, "give the partitions back"));
+    return {};
+  }
+  const rd_kafka_resp_err_t code = rd_kafka_assign(client_->get(), nullptr);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(client_->error(code, "give the partitions back"));
+  return {};
+}
+
+// Where the group was before it had a store; -1: it never committed.
+Result<std::int64_t> KafkaSource::committed_offset(std::int32_t partition) {
+  const PartitionList places(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition);
+  const rd_kafka_resp_err_t code =
+      rd_kafka_committed(client_->get(), places.get(), static_cast<int>(answer_ms));
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(client_->error(code, "read the group's offsets"));
+  return std::max<std::int64_t>(places->elems[0].offset, -1);
+}
+
+Result<Batch> KafkaSource::poll(std::size_t count_max, std::int64_t wait_ms) {
+  for (bool waited = false;; waited = true) {
+    if (auto event = ONCE_TRY(next_event())) return std::move(*event);
+    ONCE_TRY(serve_news());
+    if (!events_.empty() || change_) continue;
+    if (count_max == 0) return Batch{};
+    Batch batch = ONCE_TRY(fetch(count_max));
+    if (!batch.deliveries.empty() || batch.event != Batch::Event::messages || waited) return batch;
+    wait(wait_ms);
+  }
+}
+
+// The next piece of news, or, when all was told, the change itself.
+Result<std::optional<Batch>> KafkaSource::next_event() {
+  if (!events_.empty()) {
+    Batch batch;
+    batch.event = events_.front().kind;
+    batch.partition = events_.front().partition;
+    events_.pop_front();
+    return batch;
+  }
+  if (change_) ONCE_TRY(carry_out());
+  return std::optional<Batch>();
+}
+
+// Heartbeats, rebalances, complaints; messages have queues of their own.
+Status KafkaSource::serve_news() {
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_ = false;
+  }
+  const std::unique_ptr<rd_kafka_message_t, Free<rd_kafka_message_destroy>> news(
+      rd_kafka_consumer_poll(client_->get(), 0));
+  if (!news || news->err == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  if (news->err == RD_KAFKA_RESP_ERR__FATAL) {
+    std::array<char, 512> text{};
+    const rd_kafka_resp_err_t code = rd_kafka_fatal_error(client_->get(), text.data(), text.size());
+    Error error = client_->error(code, "consume", text.data());
+    error.remedy = Remedy::stop;
+    return fail(std::move(error));
+  }
+  // A group that exceeded its time, a broker that went: librdkafka goes on by itself.
+  Error error = client_->error(news->err, "consume", rd_kafka_message_errstr(news.get()));
+  if (error.remedy == Remedy::stop) return fail(std::move(error));
+  return {};
+}
+
+// Each partition gets its turn.
+Result<Batch> KafkaSource::fetch(std::size_t count_max) {
+  auto next = partitions_.upper_bound(turn_);
+  for (std::size_t i = 0; i < partitions_.size(); ++i, ++next) {
+    if (next == partitions_.end()) next = partitions_.begin();
+    Batch batch = ONCE_TRY(fetch(next->first, next->second, count_max));
+    if (batch.deliveries.empty()) continue;
+    turn_ = next->first;
+    return batch;
+  }
+  Batch batch;
+  batch.drained = all_at_end();
+  if (address_.stop_at_end && batch.drained) batch.event = Batch::Event::end;
+  return batch;
+}
+
+bool KafkaSource::all_at_end() const {
+  return was_assigned_ && std::all_of(partitions_.begin(), partitions_.end(),
+                                      [](const auto& known) { return known.second.at_end; });
+}
+
+Result<Batch> KafkaSource::fetch(std::string_view name, Partition& partition,
+                                 std::size_t count_max) {
+  Batch batch;
+  if (!partition.queue) return batch;
+  if (partition.rewind) ONCE_TRY(rewind(name, partition));
+  auto fetched = std::make_shared<Fetched>(client_);
+  fetched->messages.resize(count_max);
+  const ssize_t count =
+      rd_kafka_consume_batch_queue(partition.queue.get(), 0, fetched->messages.data(), count_max);
+  fetched->messages.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+  if (fetched->messages.empty()) return batch;
+  batch.deliveries.reserve(fetched->messages.size());
+  for (const rd_kafka_message_t* message : fetched->messages)
+    ONCE_TRY(take(*message, name, partition, batch, *fetched));
+  if (!batch.deliveries.empty()) complete(batch, name, partition, std::move(fetched));
+  return batch;
+}
+
+// Headers are all there now, and stay where they are.
+void KafkaSource::complete(Batch& batch, std::string_view name, const Partition& partition,
+                           std::shared_ptr<Fetched> fetched) const {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < batch.deliveries.size(); ++i) {
+    const std::size_t end = fetched->headers_end[i];
+    batch.deliveries[i].headers = std::span(fetched->headers).subspan(begin, end - begin);
+    begin = end;
+  }
+  batch.partition = name;
+  batch.end_offset = partition.next;
+  std::int64_t low = -1;
+  std::int64_t high = -1;
+  if (rd_kafka_get_watermark_offsets(client_->get(), address_.topic.c_str(), partition.number, &low,
+                                     &high) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+      high >= 0)
+    batch.available_offset = std::max(high, partition.next);
+  batch.memory = std::move(fetched);
+}
+
+Status KafkaSource::take(const rd_kafka_message_t& message, std::string_view name,
+                         Partition& partition, Batch& batch, Fetched& fetched) {
+  if (message.err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+    partition.at_end = true;
+    return {};
+  }
+  if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    Error error = client_->error(message.err, fmt::format("read {}", name),
+                                 rd_kafka_message_errstr(&message));
+    if (error.remedy == Remedy::stop) return fail(std::move(error));
+    return {};  // librdkafka tries again
+  }
+  // Some versions deliver once more what was fetched before a seek or a rebalance.
+  if (message.offset < partition.next) return {};
+  Delivery delivery;
+  delivery.partition = name;
+  delivery.offset = message.offset;
+  delivery.attempt = message.offset < partition.again_until ? partition.attempt : 1;
+  delivery.key = {static_cast<const char*>(message.key), message.key_len};
+  delivery.body = {static_cast<const char*>(message.payload), message.len};
+  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  delivery.timestamp_ms = std::max<std::int64_t>(rd_kafka_message_timestamp(&message, &kind), 0);
+  take_headers(message, delivery, fetched.headers);
+  fetched.headers_end.push_back(fetched.headers.size());
+  batch.deliveries.push_back(delivery);
+  partition.next = message.offset + 1;
+  if (partition.next >= partition.again_until) partition.attempt = 1;
+  partition.at_end = false;
+  return {};
+}
+
+void KafkaSource::wait(std::int64_t wait_ms) {
+  std::unique_lock lock(mutex_);
+  arrival_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return arrived_; });
+}
+
+// Only a hint, for people who watch the group's lag with Kafka's tools.
+Status KafkaSource::ack(std::span<const Delivery> done) {
+  if (address_.group.empty() || done.empty()) return {};
+  const auto found = partitions_.find(done.back().partition);
+  if (found == partitions_.end() || !found->second.queue) return {};
+  const PartitionList places(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), found->second.number)
+      ->offset = done.back().offset + 1;
+  (void)rd_kafka_offsets_store(client_->get(), places.get());
+  return {};
+}
+
+Status KafkaSource::release(std::span<const Delivery> undone) {
+  std::map<std::string_view, std::int64_t> smallest;
+  for (const Delivery& delivery : undone) {
+    const auto known = smallest.emplace(delivery.partition, delivery.offset).first;
+    known->second = std::min(known->second, delivery.offset);
+  }
+  for (const auto& [name, offset] : smallest) {
+    const auto found = partitions_.find(name);
+    if (found == partitions_.end() || offset >= found->second.next) continue;
+    Partition& partition = found->second;
+    partition.again_until = std::max(partition.again_until, partition.next);
+    ++partition.attempt;
+    partition.from = offset;
+    partition.rewind = true;
+  }
+  return {};
+}
+
+Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
+  if (offset < -1) return fail(Remedy::stop, "config", fmt::format("offset {}", offset));
+  const auto found = partitions_.find(name);
+  if (found == partitions_.end())
+    return fail(Remedy::stop, "partition", fmt::format("{} has no {}", address_.where(), name));
+  Partition& partition = found->second;
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  // Where the broker does not answer, the first fetch finds out.
+  if (offset >= 0 && rd_kafka_query_watermark_offsets(
+                         client_->get(), address_.topic.c_str(), partition.number, &low, &high,
+                         static_cast<int>(answer_ms)) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (offset < low)
+      return fail(
+          Remedy::stop, "gone",
+          fmt::format("{} has no message {} any more: the oldest is {}. Messages were lost; "
+                      "keep them longer, or move the position",
+                      name, offset, low));
+    if (offset > high)
+      return fail(Remedy::stop, "gone",
+                  fmt::format("{} ends at {}, before message {}: it is not the topic that was read "
+                              "before",
+                              name, high, offset));
+  }
+  partition.again_until = -1;
+  partition.attempt = 1;
+  partition.from = offset;
+  partition.rewind = partition.queue != nullptr;  // else it is used when it is assigned
+  return {};
+}
+
+Status KafkaSource::rewind(std::string_view name, Partition& partition) {
+  const PartitionList places(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition.number)
+      ->offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
+  const Failure failure(
+      rd_kafka_seek_partitions(client_->get(), places.get(), static_cast<int>(answer_ms)));
+  if (failure) return fail(client_->error(failure, fmt::format("go back in {}", name)));
+  if (places->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(client_->error(places->elems[0].err, fmt::format("go back in {}", name)));
+  partition.next = partition.from;
+  partition.at_end = false;
+  partition.rewind = false;
+  return {};
+}
+
+// Nobody is to be woken for it any more, also while a batch keeps the client alive.
+void KafkaSource::let_go(Partition& partition) {
+  if (partition.queue) rd_kafka_queue_cb_event_enable(partition.queue.get(), nullptr, nullptr);
+}
+
+}  // namespace once::kafka
+
+namespace once {
+
+Result<std::unique_ptr<Source>> open_kafka_source(std::string_view url) {
+  return kafka::KafkaSource::open(ONCE_TRY(kafka::Address::parse(url, kafka::Role::source)));
+}
+
+}  // namespace once

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/source.h>
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "wire/kafka/client.h"
+
+namespace once::kafka {
+
+// A consumer of one topic. Where it goes on is the pipeline's to say, by `seek`: a partition is
+// announced, and only fetched when its position is known. Taking it away works the same way: it is
+// announced, and given up with the next poll.
+//
+// Each partition has a queue of its own in librdkafka, which stops fetching when the queue is full;
+// so a pipeline that does not ask for messages pauses the partition, while news still gets through.
+class KafkaSource final : public Source {
+ public:
+  static Result<std::unique_ptr<KafkaSource>> open(const Address& address);
+  ~KafkaSource() override;
+
+  SourceTraits traits() const override;
+  Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
+  Status ack(std::span<const Delivery> done) override;
+  Status release(std::span<const Delivery> undone) override;
+  Status seek(std::string_view partition, std::int64_t offset) override;
+
+ private:
+  struct Partition {
+    std::int32_t number = 0;
+    Queue queue;                    // empty until it is fetched
+    std::int64_t from = -1;         // where to begin, when it is not fetched yet
+    bool rewind = false;            // to `from`, before the next fetch
+    std::int64_t next = -1;         // nothing below this is delivered any more; -1: not known
+    std::int64_t again_until = -1;  // below this, deliveries are repetitions
+    std::uint32_t attempt = 1;
+    bool at_end = false;
+  };
+  // A change of what is ours that librdkafka waits for us to carry out.
+  struct Change {
+    bool assign = false;
+    bool cooperative = false;
+    PartitionList partitions;
+  };
+  struct Event {
+    Batch::Event kind;
+    std::string_view partition;
+  };
+  struct Fetched;
+
+  explicit KafkaSource(Address address) : address_(std::move(address)) {}
+  Status start();
+  Status own_everything(std::uint32_t partition_count);
+
+  // Callbacks of librdkafka.
+  static void rebalanced(rd_kafka_t*, rd_kafka_resp_err_t code,
+                         rd_kafka_topic_partition_list_t* partitions, void* opaque);
+  static void woken(rd_kafka_t*, void* opaque);
+
+  std::string_view name_of(const rd_kafka_topic_partition_t& place);
+  void announce(bool assign, const rd_kafka_topic_partition_list_t& partitions);
+  Status carry_out();
+  Status find_starts(rd_kafka_topic_partition_list_t& places);
+  Status assign(const Change& change);
+  Status unassign(const Change& change);
+  Result<std::int64_t> committed_offset(std::int32_t partition);
+  Result<std::optional<Batch>> next_event();
+  Status serve_news();
+  Result<Batch> fetch(std::size_t count_max);
+  Result<Batch> fetch(std::string_view name, Partition& partition, std::size_t count_max);
+  void complete(Batch& batch, std::string_view name, const Partition& partition,
+                std::shared_ptr<Fetched> fetched) const;
+  Status take(const rd_kafka_message_t& message, std::string_view name, Partition& partition,
+              Batch& batch, Fetched& fetched);
+  Status rewind(std::string_view name, Partition& partition);
+  static void let_go(Partition& partition);
+  bool all_at_end() const;
+  void wait(std::int64_t wait_ms);
+
+  const Address address_;
+  std::set<std::string, std::less<>> names_;  // of partitions; they live as long as the source
+  std::map<std::string_view, Partition> partitions_;
+  std::deque<Event> events_;  // not told yet
+  std::optional<Change> change_;
+  bool was_assigned_ = false;
+  bool closing_ = false;
+  std::string_view turn_;  // the partition that was delivered from last
+
+  std::mutex mutex_;  // taken with no other lock
+  std::condition_variable arrival_;
+  bool arrived_ = false;  // guarded by mutex_
+
+  // Last, so that no callback comes when the rest is gone.
+  std::shared_ptr<Client> client_;
+};
+
+}  // namespace once::kafka

@@ -80,6 +80,12 @@ Status RedisConnection::look_at_settings(const RedisAddress& address) {
   return check_settings(settings, address.durability, where_);
 }
 
+bool RedisConnection::closed_by_server() const {
+  char byte = 0;
+  const ssize_t got = ::recv(context_->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 Status RedisConnection::send(std::string_view bytes, RedisStage stage) {
   // Not with hiredis, which would die of a SIGPIPE where the other side is gone.
   while (!bytes.empty()) {

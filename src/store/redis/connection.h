@@ -35,6 +35,8 @@ class RedisConnection {
   bool clustered() const { return clustered_; }
   // Of no use any more.
   bool broken() const { return broken_; }
+  // Whether the server has closed it while nobody used it.
+  bool closed_by_server() const;
   void give_up() { broken_ = true; }
 
  private:

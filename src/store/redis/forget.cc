@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <once/clock.h>
 
 #include <algorithm>
 
@@ -17,22 +18,27 @@ namespace once {
 namespace {
 
 constexpr std::int64_t page_rows = 1000;
-constexpr std::size_t pages_max = 20;  // of one call
+constexpr std::size_t pages_max = 20;    // of one call
+constexpr std::int64_t rest_share = 10;  // a pass is followed by a rest ten times as long
 
 }  // namespace
 
-// The books first: while a shard is behind, its claims are only remembered for longer.
+// The books last: the horizon that is seen there holds in every shard.
 Status RedisStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
-  const std::string digits = fmt::format("{}", horizon_ms);
+  const auto move = [&](RedisCall call) {
+    call.add(scope).add(eight_bytes(horizon_ms)).add(fmt::format("{}", horizon_ms));
+    return call;
+  };
   std::vector<RedisCall> calls;
-  calls.push_back(script(
-      books(), redis_scripts::move_horizon,
-      {books().key("horizon", scope), books().key("scopes"), books().key("operations", scope)}));
   if (keys_.shards().size() > 1)
     for (const RedisPlace& shard : keys_.shards())
-      calls.push_back(script(shard, redis_scripts::move_horizon, {shard.key("horizon", scope)}));
-  for (RedisCall& call : calls) call.add(scope).add(eight_bytes(horizon_ms)).add(digits);
+      calls.push_back(
+          move(script(shard, redis_scripts::move_horizon, {shard.key("horizon", scope)})));
   ONCE_TRY(nodes_.ask(calls, RedisStage::write));
+  ONCE_TRY(ask(move(script(books(), redis_scripts::move_horizon,
+                           {books().key("horizon", scope), books().key("scopes"),
+                            books().key("operations", scope)})),
+               RedisStage::write));
   return {};
 }
 
@@ -53,31 +59,45 @@ Result<bool> RedisStore::sweep_page(std::string_view scope, Sweep& sweep, std::s
   return true;
 }
 
+Status RedisStore::sweep_some(std::string_view scope, Sweep& sweep, std::size_t rows_max,
+                              std::size_t& gone) {
+  const std::size_t stages = 1 + keys_.shards().size();
+  for (std::size_t page = 0; page < pages_max && sweep.stage < stages; ++page) {
+    std::size_t rows = 0;
+    const bool on = ONCE_TRY(sweep_page(scope, sweep, rows_max - gone, rows));
+    gone += rows;
+    if (!on) return {};
+  }
+  sweep.running = sweep.stage < stages;
+  return {};
+}
+
 Result<Forgotten> RedisStore::forget(std::string_view scope, std::int64_t horizon_ms,
                                      std::size_t rows_max) {
   ONCE_TRY(check_scope(scope));
   const std::lock_guard lock(sweep_mutex_);
+  Sweep& sweep = sweeps_[std::string(scope)];
+  const std::int64_t start_ns = system_clock().ticks_ns();
   const std::int64_t before = ONCE_TRY(this->horizon_ms(scope));
   ONCE_POINT(store_before_forget);
   if (horizon_ms > before) ONCE_TRY(move_horizon(scope, horizon_ms));
   ONCE_POINT(store_after_horizon);
   const std::int64_t horizon = std::max(horizon_ms, before);
-  Forgotten forgotten{0, true};
-  if (horizon <= 0) return Forgotten{};  // nothing is born before that
-  auto [found, is_new] = sweeps_.try_emplace(std::string(scope));
-  Sweep& sweep = found->second;
-  if (is_new) sweep.horizon_ms = horizon;
-  const std::size_t stages = 1 + keys_.shards().size();
-  for (std::size_t page = 0; page < pages_max && sweep.stage < stages; ++page) {
-    std::size_t gone = 0;
-    const bool on = ONCE_TRY(sweep_page(scope, sweep, rows_max - forgotten.rows, gone));
-    forgotten.rows += gone;
-    if (!on) return forgotten;
+  if (!sweep.running) {
+    if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
+    if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};
+    sweep = {true, 0, "0", horizon, sweep.clean_horizon_ms, 0, 0};
   }
-  if (sweep.stage < stages) return forgotten;
+  Forgotten forgotten;
+  ONCE_TRY(sweep_some(scope, sweep, rows_max, forgotten.rows));
+  const std::int64_t end_ns = system_clock().ticks_ns();
+  sweep.busy_ns += end_ns - start_ns;
+  if (!sweep.running) {
+    sweep.clean_horizon_ms = sweep.horizon_ms;
+    sweep.rest_until_ns = end_ns + rest_share * sweep.busy_ns;
+  }
   // What the horizon has passed while the pass was under way is for another pass.
-  forgotten.more = sweep.horizon_ms < horizon;
-  sweeps_.erase(found);
+  forgotten.more = sweep.clean_horizon_ms < horizon;
   return forgotten;
 }
 

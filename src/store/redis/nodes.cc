@@ -46,10 +46,10 @@ Result<std::unique_ptr<RedisConnection>> RedisNodes::lend(const RedisEndpoint* e
     const RedisEndpoint* const from = endpoint != nullptr ? endpoint : first_ ? &*first_ : nullptr;
     if (from != nullptr) {
       auto& idle = idle_[*from];
-      if (!idle.empty()) {
+      while (!idle.empty()) {
         auto connection = std::move(idle.back());
         idle.pop_back();
-        return connection;
+        if (!connection->closed_by_server()) return connection;
       }
     }
   }

@@ -77,12 +77,17 @@ class RedisStore final : public Store,
   Status scan(const RedisPlace& place, const std::string& key, const See& see);
 
   // Forgetting (forget.cc)
-  struct Sweep {  // one pass over the ledger and the claims of a scope
-    std::size_t stage = 0;
+  struct Sweep {  // the passes over the ledger and the claims of a scope
+    bool running = false;
+    std::size_t stage = 0;  // 0: the ledger; then the shards
     std::string cursor = "0";
-    std::int64_t horizon_ms = 0;
+    std::int64_t horizon_ms = 0;        // of this pass
+    std::int64_t clean_horizon_ms = 0;  // of the last one
+    std::int64_t busy_ns = 0;
+    std::int64_t rest_until_ns = 0;
   };
   Status move_horizon(std::string_view scope, std::int64_t horizon_ms);
+  Status sweep_some(std::string_view scope, Sweep& sweep, std::size_t rows_max, std::size_t& gone);
   Result<bool> sweep_page(std::string_view scope, Sweep& sweep, std::size_t rows_left,
                           std::size_t& gone);
 

@@ -71,7 +71,9 @@ amount = { json = "/amount" }
 day = { json = "/day", default = "2026-01-31" }
 kind = { json = "/kind", default = "cash" }
 [[do]]
-sql = "INSERT INTO flow (id, account, amount, day, kind) VALUES (:id, :account, :amount, :day, :kind)"
+sql = '''
+INSERT INTO flow (id, account, amount, day, kind)
+VALUES (:id, :account, :amount, :day, :kind)'''
 [[do]]
 sql = "UPDATE account SET balance = balance + :amount WHERE name = :account"
 rows = 1
@@ -172,7 +174,7 @@ TEST_P(RunServer, what_the_database_does_not_know_is_told_with_its_line) {
   send(line("deposit-1"));
   const std::vector<std::pair<std::string, std::string>> changes{
       {"INSERT INTO flow", "INSERT INTO flou"},
-      {"account, amount, day, kind) V", "account, amount, dai, kind) V"},
+      {"account, amount, day, kind)", "account, amount, dai, kind)"},
       {"SET balance = balance", "SET ballance = balance"},
       {"UPDATE account", "UPDATE accounts"},
       {"VALUES (:id", "VALUS (:id"}};

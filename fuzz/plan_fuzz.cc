@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/assert.h"
+#include "config/message_values.h"
+#include "config/recipe.h"
+
+// Whatever a file says, it is a plan or an error that says where; the same text says the same
+// again. Whatever a message says, each of its values is there or is a reason to park it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace once;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "NONE") return std::nullopt;
+    return "value of " + name;
+  };
+  const auto plan = parse_plan(text, "f", environment);
+  const auto again = parse_plan(text, "f", environment);
+  ONCE_ASSERT(plan.has_value() == again.has_value());
+  if (!plan) {
+    ONCE_ASSERT(plan.error() == again.error());
+    ONCE_ASSERT(plan.error().tag == "config" && plan.error().remedy == Remedy::stop);
+    return 0;
+  }
+  ONCE_ASSERT(plan->redacted("value of DB").find("value of DB") == std::string::npos ||
+              !plan->variables.contains("DB"));
+  for (const auto dialect : {SqlDialect::sqlite, SqlDialect::postgresql, SqlDialect::mysql}) {
+    const auto recipe = Recipe::make(*plan, dialect);
+    if (!recipe) ONCE_ASSERT(recipe.error().text.starts_with("f:"));
+  }
+  for (const std::string_view body :
+       {text, std::string_view(R"({"a/b":["2026-01-01T00:00:00Z"]})")}) {
+    Delivery delivery;
+    delivery.body = body;
+    delivery.key = text.substr(text.size() / 2);
+    MessageValues values(plan->values, delivery);
+    for (std::size_t i = 0; i < plan->values.size(); ++i)
+      if (const auto cell = values.cell(i); !cell) ONCE_ASSERT(cell.error().remedy == Remedy::park);
+  }
+  return 0;
+}

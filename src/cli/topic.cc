@@ -8,17 +8,15 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
+#include "base/url.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "open/log_address.h"
+#include "open/topics.h"
 
 namespace once::cli {
 namespace {
 
 using namespace std::string_view_literals;
-
-constexpr std::array<std::string_view, 1> schemes{"file"};
 
 struct TopicFlags {
   std::string url;
@@ -34,17 +32,6 @@ constexpr std::string_view name_of(GapPolicy gaps) {
   return "?";
 }
 
-Result<Url> parse_topic_url(const std::string& text) {
-  Url url = ONCE_TRY(parse_url(text));
-  ONCE_TRY(require_scheme(url, schemes, "topic"));
-  ONCE_TRY(require_parameters(url, {}));
-  return url;
-}
-
-Result<LogAddress> address_of(const std::string& text) {
-  return log_address_of(ONCE_TRY(parse_topic_url(text)));
-}
-
 std::int64_t messages_in(const TopicInfo& info) {
   std::int64_t count = 0;
   for (const PartitionInfo& partition : info.partitions)
@@ -57,6 +44,9 @@ std::int64_t bytes_in(const TopicInfo& info) {
   for (const PartitionInfo& partition : info.partitions) bytes += partition.bytes;
   return bytes;
 }
+
+// What a broker does not tell is negative.
+std::string told(std::int64_t number) { return number < 0 ? "-" : grouped(number); }
 
 Json json_of(const TopicInfo& info) {
   Json json = {{"topic", info.name},
@@ -95,59 +85,47 @@ void show(Output& output, const TopicInfo& info) {
   for (const PartitionInfo& partition : info.partitions)
     table.row({fmt::format("{}", partition.partition), grouped(partition.first_offset),
                grouped(partition.end_offset),
-               grouped(partition.end_offset - partition.first_offset), grouped(partition.bytes),
+               grouped(partition.end_offset - partition.first_offset), told(partition.bytes),
                fmt::format("{}", partition.segments), fmt::format("{}", partition.producers)});
   output.write_table(table);
 }
 
 Result<int> create(const TopicFlags& flags, Output& output) {
-  const LogAddress address = ONCE_TRY(address_of(flags.url));
-  ONCE_TRY(create_topic(address.directory, address.topic, flags.options));
-  show(output, ONCE_TRY(describe_topic(address.directory, address.topic)));
+  ONCE_TRY(create_topic_at(flags.url, flags.options));
+  show(output, ONCE_TRY(describe_topic_at(flags.url)));
   return exit_ok;
 }
 
 Result<int> list(const TopicFlags& flags, Output& output) {
-  const Url url = ONCE_TRY(parse_topic_url(flags.url));
-  const std::string directory = url.path.empty() ? "." : url.path;
   Table table({"topic", "partitions", "messages", "bytes"});
   Json json = Json::array();
-  for (const std::string& name : ONCE_TRY(list_topics(directory))) {
-    const TopicInfo info = ONCE_TRY(describe_topic(directory, name));
+  for (const TopicInfo& info : ONCE_TRY(list_topics_at(flags.url))) {
     json.push_back(json_of(info));
-    table.row({printable(name), fmt::format("{}", info.partitions.size()),
-               grouped(messages_in(info)), grouped(bytes_in(info))});
+    table.row({printable(info.name), fmt::format("{}", info.partitions.size()),
+               grouped(messages_in(info)), told(bytes_in(info))});
   }
   if (output.format == Format::jsonl)
     for (const Json& topic : json) output.write_json(topic);
   else if (output.json())
     output.write_json(json);
   else if (json.empty())
-    output.talk(fmt::format("{} holds no topics", directory));
+    output.talk(fmt::format("{} holds no topics", shown_url(flags.url)));
   else
     output.write_table(table);
   return exit_ok;
 }
 
 Result<int> describe(const TopicFlags& flags, Output& output) {
-  const LogAddress address = ONCE_TRY(address_of(flags.url));
-  show(output, ONCE_TRY(describe_topic(address.directory, address.topic)));
+  show(output, ONCE_TRY(describe_topic_at(flags.url)));
   return exit_ok;
 }
 
 Result<int> remove(const TopicFlags& flags, Output& output) {
-  const LogAddress address = ONCE_TRY(address_of(flags.url));
-  ONCE_TRY(delete_topic(address.directory, address.topic));
-  const std::string path = address.directory + "/" + address.topic;
-  if (const auto left = system_files().list(path); left && !left->empty())
-    return fail(Remedy::stop, "foreign",
-                fmt::format("{} holds files that are not a topic's, {} for one; they were left "
-                            "alone",
-                            path, left->front()));
+  ONCE_TRY(delete_topic_at(flags.url));
   if (output.json())
-    output.write_json(Json{{"topic", address.topic}, {"deleted", true}});
+    output.write_json(Json{{"topic", flags.url}, {"deleted", true}});
   else
-    output.write(fmt::format("topic {} is gone\n", printable(address.topic)));
+    output.write(fmt::format("topic {} is gone\n", shown_url(flags.url)));
   return exit_ok;
 }
 
@@ -187,7 +165,8 @@ CLI::App& add_verb(CLI::App& topic, Context& context, const std::shared_ptr<Topi
   CLI::App& command = *topic.add_subcommand(name, about);
   command
       .add_option("URL", flags->url,
-                  name == "ls" ? "The directory: file:DIR" : "The topic: file:DIR/TOPIC")
+                  name == "ls" ? "Where: file:DIR or kafka://HOST:PORT"
+                               : "The topic: file:DIR/TOPIC or kafka://HOST:PORT/TOPIC")
       ->required()
       ->option_text(" ");
   add_output(command, context);

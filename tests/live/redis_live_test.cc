@@ -319,7 +319,8 @@ TEST(RedisLive, H01_a_thousand_claims_of_one_id_at_once_are_granted_once) {
 
 // Claims that were granted are there after the server was killed; none is granted twice.
 TEST(RedisLive, H22_claims_survive_a_server_that_is_killed_under_load) {
-  const auto store = open_redis_store(server().url() + "?prefix=killed").value();
+  const std::string url = Home::in(Home::make_place());
+  const auto store = open_redis_store(url).value();
   constexpr int rounds = 60, per_round = 50;
   std::map<std::string, int> granted, unknown;
   std::atomic<bool> done = false;
@@ -352,7 +353,7 @@ TEST(RedisLive, H22_claims_survive_a_server_that_is_killed_under_load) {
   }
   done = true;
   killer.join();
-  const auto fresh = open_redis_store(server().url() + "?prefix=killed").value();
+  const auto fresh = open_redis_store(url).value();
   const auto all = fresh->claims()->claims("bank", std::nullopt, "", 10'000).value();
   ASSERT_EQ(all.size(), std::size_t{rounds * per_round});
   for (const ClaimRecord& record : all) {
@@ -463,8 +464,22 @@ class ClusterSuite : public LiveSuite {
       words.insert(words.end(), keys.begin(), keys.end());
       Home::answer_to(words, from.url);
     }
-    for (const Node& node : nodes())
+    // The new owner first, so that there always is one; then all agree before the next move.
+    for (const Node& node : {to, from})
       Home::administer("CLUSTER SETSLOT " + slot + " NODE " + to.id, node.url);
+    for (const Node& node : nodes())
+      while (port_of_owner(node) != port) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
+  // Who has the slot of the store, as a node sees it.
+  static std::string port_of_owner(const Node& node) {
+    std::string seen = node.url;
+    try {
+      Home::administer("EXISTS {" + ClusterHome::prefix() + "}", node.url);
+    } catch (const std::exception& sent_elsewhere) {
+      seen = sent_elsewhere.what();
+    }
+    return seen.substr(seen.rfind(':') + 1);
   }
 };
 
@@ -504,10 +519,9 @@ TEST_P(ClusterSuite,
   send(0, count, "shop again");
   auto store = open();
   const auto all = nodes();
-  const std::string slot = std::to_string(slot_of(ClusterHome::prefix()));
   const auto owner = [&] {
     for (const Node& node : all)
-      if (!Home::list({"CLUSTER", "GETKEYSINSLOT", slot, "1"}, node.url).empty()) return node;
+      if (node.url.ends_with(":" + port_of_owner(node))) return node;
     return all.front();
   }();
   const Node& other = owner.id == all[0].id ? all[1] : all[0];

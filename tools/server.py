@@ -170,7 +170,8 @@ class Server:
 
     def remove(self):
         if self.disk:
-            run(["umount", self.mounted])
+            # The kernel may hold files of a killed process a little longer: gone when it lets go.
+            run(["umount", "--lazy", self.mounted])
         shutil.rmtree(self.directory)
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
+#include "live/live_suite_late.h"
 #include "live/live_suite_rights.h"
 #include "live/live_suite_schema.h"
 #include "live/live_suite_tls.h"
@@ -39,6 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Mariadb, LiveSuite, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, FullDisk, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, LostRights, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, Encrypted, ::testing::Values(mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, LateCommit, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, OldSchema, ::testing::Values(mariadb()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "live/live_suite.h"
 #include "live/live_suite_disk.h"
+#include "live/live_suite_late.h"
 #include "live/live_suite_rights.h"
 #include "live/live_suite_schema.h"
 #include "live/live_suite_tls.h"
@@ -37,6 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, LiveSuite, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, FullDisk, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, LostRights, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, Encrypted, ::testing::Values(postgres()));
+INSTANTIATE_TEST_SUITE_P(Postgres, LateCommit, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, OldSchema, ::testing::Values(postgres()));
 
 std::string with(const std::string& url, const std::string& from, const std::string& to) {

@@ -24,6 +24,8 @@ void add_topic(CLI::App& app, Context& context);
 void add_produce(CLI::App& app, Context& context);
 void add_consume(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
+void add_audit(CLI::App& app, Context& context);
+void add_bridge(CLI::App& app, Context& context);
 void add_trace(CLI::App& app, Context& context);
 void add_ledger(CLI::App& app, Context& context);
 void add_park(CLI::App& app, Context& context);

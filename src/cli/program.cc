@@ -86,6 +86,8 @@ int run(int argc, char** argv) {
   add_produce(app, context);
   add_consume(app, context);
   add_run(app, context);
+  add_audit(app, context);
+  add_bridge(app, context);
   add_trace(app, context);
   add_ledger(app, context);
   add_park(app, context);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <once/clock.h>
 #include <once/open.h>
 #include <once/pipeline.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -16,19 +14,11 @@
 #include "base/url.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/relay_thread.h"
-#include "cli/signals.h"
+#include "cli/running.h"
 #include "config/recipe.h"
 
 namespace once::cli {
 namespace {
-
-constexpr std::int64_t ns_per_second = 1'000'000'000;
-constexpr std::int64_t tick_ms = 100;
-// For how long a run that has reached its end tries to send what it emitted, and one that was told
-// to stop.
-constexpr std::int64_t send_at_end_ms = 30'000;
-constexpr std::int64_t send_at_stop_ms = 1'000;
 
 struct RunFlags {
   std::string path;
@@ -71,116 +61,6 @@ Result<Parts> open_parts(const Plan& plan) {
   return parts;
 }
 
-// What is known while it runs, for people.
-class Watch {
- public:
-  Watch(const RunFlags& flags, const Pipeline& pipeline, const RelayThread& relay, Output& output)
-      : flags_(flags), pipeline_(pipeline), relay_(relay), output_(output), progress_(output) {}
-
-  void tick() {
-    const std::int64_t now_ns = system_clock().ticks_ns();
-    if (now_ns - seen_ns_ < ns_per_second) return;
-    const Statistics now = pipeline_.statistics();
-    const std::uint64_t handled = handled_by(now);
-    const double seconds = static_cast<double>(now_ns - seen_ns_) / 1e9;
-    const auto per_second = static_cast<double>(handled - seen_) / seconds;
-    seen_ns_ = now_ns;
-    seen_ = handled;
-    const std::string line = line_of(now, static_cast<std::int64_t>(per_second));
-    progress_.show(line, now_ns);
-    if (flags_.stats_every_s == 0 || now_ns - told_ns_ < flags_.stats_every_s * ns_per_second)
-      return;
-    told_ns_ = now_ns;
-    progress_.clear();
-    output_.talk(line);
-  }
-
-  void finish() {
-    progress_.clear();
-    if (output_.json())
-      output_.write_json(json());
-    else
-      output_.write_table(table());
-  }
-
- private:
-  static std::uint64_t handled_by(const Statistics& s) {
-    return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped;
-  }
-  static std::string number(std::uint64_t count) {
-    return grouped(static_cast<std::int64_t>(count));
-  }
-  double seconds() const {
-    return static_cast<double>(system_clock().ticks_ns() - began_ns_) / 1e9;
-  }
-
-  std::string line_of(const Statistics& s, std::int64_t per_second) const {
-    return fmt::format("  {} messages/s, lag {}, applied {}, duplicates {}, parked {}",
-                       grouped(per_second), s.lag < 0 ? "?" : grouped(s.lag), number(s.applied),
-                       number(s.duplicates + s.skipped), number(s.parked));
-  }
-
-  Table table() const {
-    const Statistics s = pipeline_.statistics();
-    Table made({"applied", "rejected", "no effect", "parked", "duplicates", "skipped", "retried",
-                "emitted", "seconds"});
-    made.row({number(s.applied), number(s.rejected), number(s.no_effect), number(s.parked),
-              number(s.duplicates), number(s.skipped), number(s.retried), number(relay_.sent()),
-              fmt::format("{:.1f}", seconds())});
-    return made;
-  }
-
-  Json json() const {
-    const Statistics s = pipeline_.statistics();
-    return {{"delivered", s.delivered},
-            {"applied", s.applied},
-            {"rejected", s.rejected},
-            {"no_effect", s.no_effect},
-            {"parked", s.parked},
-            {"duplicates", s.duplicates},
-            {"skipped", s.skipped},
-            {"mismatched", s.mismatched},
-            {"too_old", s.too_old},
-            {"retried", s.retried},
-            {"transactions", s.transactions},
-            {"rolled_back", s.rolled_back},
-            {"rechecked", s.rechecked},
-            {"forgotten", s.forgotten},
-            {"emitted", relay_.sent()},
-            {"lag", s.lag},
-            {"seconds", seconds()}};
-  }
-
-  const RunFlags& flags_;
-  const Pipeline& pipeline_;
-  const RelayThread& relay_;
-  Output& output_;
-  Progress progress_;
-  const std::int64_t began_ns_ = system_clock().ticks_ns();
-  std::int64_t seen_ns_ = began_ns_;
-  std::int64_t told_ns_ = began_ns_;
-  std::uint64_t seen_ = 0;
-};
-
-// The threads: this one polls, each lane has one, the relay has one, and one waits for signals and
-// draws. First the pipeline ends, then what it emitted is sent.
-Result<int> run_parts(const RunFlags& flags, const Plan& plan, Parts& parts, SignalWatch& signals,
-                      Output& output) {
-  auto relay = ONCE_TRY(RelayThread::open(*parts.store, plan));
-  auto pipeline =
-      ONCE_TRY(Pipeline::make(*parts.source, *parts.store, handler_of(parts.recipe), plan.options));
-  Watch watch(flags, *pipeline, *relay, output);
-  relay->start([&] { pipeline->stop(); });
-  signals.start([&] { pipeline->stop(); }, [&] { watch.tick(); }, tick_ms);
-  const Status ran = pipeline->run();
-  const Status sent = relay->finish(signals.came() == 0 ? send_at_end_ms : send_at_stop_ms);
-  signals.stop();
-  watch.finish();
-  if (!ran) return fail(ran.error());
-  if (!sent) return fail(sent.error());
-  return signals.came() == SIGINT ? exit_interrupted : exit_ok;
-}
-
 Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
   const std::string source = plan.redacted(parts.source->traits().name);
   const std::string store = parts.store->traits().name;
@@ -202,7 +82,9 @@ Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   Parts parts = ONCE_TRY(open_parts(plan));
   if (flags.check) return tell_promise(plan, parts, output);
   output.talk(fmt::format("{}: {}", plan.file, parts.promise));
-  return run_parts(flags, plan, parts, signals, output);
+  return run_until_stopped(
+      {plan, *parts.source, *parts.store, handler_of(parts.recipe), flags.stats_every_s}, signals,
+      output);
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {

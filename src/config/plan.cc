@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
+#include <map>
 
 #include "config/plan_parts.h"
 #include "config/toml_reader.h"
@@ -143,15 +145,19 @@ std::string password_of(const std::string& url) {
 }  // namespace
 
 Error Plan::error_at(Place place, std::string_view tag, std::string_view text) const {
-  return {Remedy::stop, std::string(tag),
-          fmt::format("{}:{}:{}: {}", file, place.line, place.column, text), std::nullopt};
+  const std::string where =
+      place == Place{} ? file : fmt::format("{}:{}:{}", file, place.line, place.column);
+  return {Remedy::stop, std::string(tag), fmt::format("{}: {}", where, text), std::nullopt};
 }
 
 std::string Plan::redacted(std::string text) const {
   // A short value would be found everywhere; where it is a password, the URL below tells.
   constexpr std::size_t bytes_min = 4;
-  for (const auto& [name, value] : variables)
-    if (value.size() >= bytes_min) replace_all(text, value, fmt::format("${{{}}}", name));
+  // The longest first: one value may be a part of another.
+  std::multimap<std::size_t, std::string, std::greater<>> by_size;
+  for (const auto& [name, value] : variables) by_size.emplace(value.size(), name);
+  for (const auto& [size, name] : by_size)
+    if (size >= bytes_min) replace_all(text, variables.at(name), fmt::format("${{{}}}", name));
   std::vector<std::string> urls{source_url, store_url};
   for (const EmitRule& emit : emits) urls.push_back(emit.to);
   for (const std::string& url : urls)

@@ -164,6 +164,9 @@ TEST(Plan, secrets_are_not_shown) {
       plan.redacted("cannot open postgresql://u:geheim@db/x, nor kafka://me:pw@host/orders");
   EXPECT_EQ(shown, "cannot open ${URL}, nor kafka://me:***@host/orders");
   EXPECT_EQ(plan.redacted("user u:geheim@db"), "user u:***@db");
+  Plan nested;
+  nested.variables = {{"DIR", "/home/me"}, {"KEY", "/home/me/hunter2"}};
+  EXPECT_EQ(nested.redacted("no /home/me/hunter2 in /home/me"), "no ${KEY} in ${DIR}");
 }
 
 TEST(Plan, a_message_to_emit_needs_an_id_of_its_own) {

@@ -69,7 +69,8 @@ TEST_F(RunRefusal, a_missing_variable_is_named_and_a_secret_is_not_shown) {
   const std::string text =
       changed(head() + deposit(), "sqlite:${RUN_DIR}/bank.db", "${RUN_SECRET}");
   expect_refused(text, 3, "the environment has no variable RUN_SECRET");
-  ::setenv("RUN_SECRET", "sqlite:/nowhere/hunter2/bank.db", 1);
+  const std::string secret = "sqlite:" + scratch_.path("hunter2/bank.db");
+  ::setenv("RUN_SECRET", secret.c_str(), 1);
   const Answer answer = run(text);
   ::unsetenv("RUN_SECRET");
   EXPECT_EQ(answer.exit_code, 3) << answer.err;

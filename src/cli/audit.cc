@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <once/clock.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/message_json.h"
+#include "cli/read_to_end.h"
+#include "cli/stream_audit.h"
+
+namespace once::cli {
+namespace {
+
+struct AuditFlags {
+  std::string url;
+  std::string id = "carried";
+  std::string directory;
+  std::size_t memory_mib = 64;
+  std::size_t limit = 10;
+};
+
+std::string number(std::uint64_t count) { return grouped(static_cast<std::int64_t>(count)); }
+
+Json json_of(const MessagePlace& place) {
+  return {{"partition", partition_number(place.partition)}, {"offset", place.offset}};
+}
+
+Json json_of(const AuditReport& report) {
+  Json doubled = Json::array();
+  for (const Doubled& one : report.doubled)
+    doubled.push_back({{"first", json_of(one.first)}, {"second", json_of(one.second)}});
+  Json gaps = Json::array();
+  for (const Gap& gap : report.gap_list)
+    gaps.push_back({{"partition", partition_number(gap.partition)},
+                    {"producer", gap.producer},
+                    {"from", gap.missing.begin},
+                    {"to", gap.missing.end - 1}});
+  return {{"messages", report.messages},
+          {"without_id", report.without_id},
+          {"duplicated_ids", report.duplicated_ids},
+          {"surplus", report.surplus},
+          {"repeated_sequences", report.repeated},
+          {"gaps", report.gaps},
+          {"missing_sequences", report.missing},
+          {"doubled", std::move(doubled)},
+          {"gap_list", std::move(gaps)},
+          {"ok", report.is_clean()}};
+}
+
+void write_tables(const AuditReport& report, Output& output) {
+  Table counts({"messages", "without id", "ids twice", "surplus", "repeated", "gaps", "missing"});
+  counts.row({number(report.messages), number(report.without_id), number(report.duplicated_ids),
+              number(report.surplus), number(report.repeated), number(report.gaps),
+              number(report.missing)});
+  output.write_table(counts);
+  if (!report.doubled.empty()) {
+    Table doubled({"partition", "offset", "again in", "at"});
+    for (const Doubled& one : report.doubled)
+      doubled.row({std::string(partition_number(one.first.partition)),
+                   fmt::format("{}", one.first.offset),
+                   std::string(partition_number(one.second.partition)),
+                   fmt::format("{}", one.second.offset)});
+    output.write("\n");
+    output.write_table(doubled);
+  }
+  if (report.gap_list.empty()) return;
+  Table gaps({"partition", "producer", "missing from", "to"});
+  for (const Gap& gap : report.gap_list)
+    gaps.row({std::string(partition_number(gap.partition)), fmt::format("{:x}", gap.producer),
+              fmt::format("{}", gap.missing.begin), fmt::format("{}", gap.missing.end - 1)});
+  output.write("\n");
+  output.write_table(gaps);
+}
+
+Result<int> audit(const AuditFlags& flags, Output& output) {
+  AuditOptions options;
+  auto rule = IdRule::parse(flags.id);
+  if (!rule) return fail_usage("--id: " + rule.error().text);
+  options.id = std::move(*rule);
+  std::error_code ignored;
+  options.directory = flags.directory.empty()
+                          ? std::filesystem::temp_directory_path(ignored).string()
+                          : flags.directory;
+  options.bytes_max = flags.memory_mib << 20;
+  options.shown_max = flags.limit;
+  StreamAudit audit(std::move(options));
+  Progress progress(output);
+  std::uint64_t read = 0;
+  ONCE_TRY(read_to_end(flags.url, [&](const Delivery& delivery) {
+    constexpr std::uint64_t shown_every = 1024;
+    if (++read % shown_every == 0)
+      progress.show(fmt::format("  read {}", number(read)), system_clock().ticks_ns());
+    return audit.take(delivery);
+  }));
+  progress.clear();
+  const AuditReport report = ONCE_TRY(audit.finish());
+  if (output.json())
+    output.write_json(json_of(report));
+  else
+    write_tables(report, output);
+  return report.is_clean() ? exit_ok : exit_broken;
+}
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  once audit file:data/orders                     ids that are there twice, and gaps\n"
+    "  once audit file:data/orders --id json:/order    by the id of the business\n"
+    "  once audit kafka://localhost/orders -o json     exit code 1 if anything was found\n"
+    "Reading changes nothing. once consume URL --partition P --from OFFSET --count 1 shows a "
+    "message.";
+
+}  // namespace
+
+void add_audit(CLI::App& app, Context& context) {
+  const auto flags = std::make_shared<AuditFlags>();
+  CLI::App& command = *app.add_subcommand("audit", "Count duplicates and gaps in a topic");
+  command.add_option("URL", flags->url, "The topic")->required()->option_text(" ");
+  command.add_option("--id", flags->id, "How the id of a message is found (carried)")
+      ->option_text("RULE");
+  command.add_option("--memory", flags->memory_mib, "MiB for ids; what is more goes to files (64)")
+      ->check(CLI::Range(1, 65536).description(""))
+      ->option_text("MIB");
+  command.add_option("--temp", flags->directory, "Where these files are made")->option_text("DIR");
+  command.add_option("--limit", flags->limit, "How many duplicates and gaps are shown (10)")
+      ->option_text("N");
+  add_output(command, context);
+  command.footer(examples);
+  command.callback([&context, flags] {
+    context.action = [&context, flags] { return audit(*flags, context.output); };
+  });
+}
+
+}  // namespace once::cli

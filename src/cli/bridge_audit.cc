@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bridge_audit.h"
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+
+#include "cli/exit_code.h"
+#include "cli/read_to_end.h"
+#include "cli/sighting.h"
+#include "cli/stream_audit.h"
+#include "cli/table.h"
+#include "model/sha256.h"
+
+namespace once::cli {
+namespace {
+
+constexpr std::size_t bytes_max = 64 << 20;
+
+// A message without an id is known by what it says.
+std::array<std::uint8_t, 16> digest_of(const Delivery& delivery) {
+  if (!delivery.id.empty()) return digest_of_id(delivery.id);
+  Sha256 hash("content");
+  hash.field(delivery.key);
+  hash.field(delivery.body);
+  return hash.digest128();
+}
+
+// How often each id is on each side.
+class Comparison {
+ public:
+  explicit Comparison(bool once_each) : once_each_(once_each) {}
+
+  void take(const Sighting& next) {
+    if (next.digest != digest_) finish();
+    digest_ = next.digest;
+    ++counts_[next.side];
+  }
+
+  void finish() {
+    const std::uint64_t from = counts_[0];
+    const std::uint64_t to = counts_[1];
+    counts_ = {};
+    if (from == 0 && to == 0) return;
+    if (from == 0) {
+      others += to;
+      return;
+    }
+    const std::uint64_t expected = once_each_ ? 1 : from;
+    copied += std::min(to, expected);
+    missing += expected > to ? expected - to : 0;
+    doubled += to > expected ? to - expected : 0;
+  }
+
+  std::uint64_t copied = 0;
+  std::uint64_t missing = 0;
+  std::uint64_t doubled = 0;
+  std::uint64_t others = 0;
+
+ private:
+  const bool once_each_;
+  std::array<std::uint8_t, 16> digest_{};
+  std::array<std::uint64_t, 2> counts_{};
+};
+
+void write(const Comparison& found, std::uint64_t without_id, Output& output) {
+  if (output.json()) {
+    output.write_json({{"copied", found.copied},
+                       {"missing", found.missing},
+                       {"doubled", found.doubled},
+                       {"others", found.others},
+                       {"without_id", without_id},
+                       {"ok", found.missing == 0 && found.doubled == 0}});
+    return;
+  }
+  const auto number = [](std::uint64_t n) { return grouped(static_cast<std::int64_t>(n)); };
+  Table table({"copied", "missing", "doubled", "others", "without id"});
+  table.row({number(found.copied), number(found.missing), number(found.doubled),
+             number(found.others), number(without_id)});
+  output.write_table(table);
+}
+
+}  // namespace
+
+Result<int> audit_bridge(const std::string& from, const std::string& to,
+                         const std::optional<IdRule>& id, Output& output) {
+  std::error_code ignored;
+  SightingSorter sorter(std::filesystem::temp_directory_path(ignored).string(), bytes_max);
+  std::uint64_t without_id = 0;  // these were parked
+  ONCE_TRY(read_to_end(from, [&](const Delivery& delivery) -> Status {
+    if (!id) return sorter.add({.digest = digest_of(delivery), .side = 0});
+    if (const auto found = id->id_of(delivery))
+      return sorter.add({.digest = digest_of_id(*found), .side = 0});
+    ++without_id;
+    return {};
+  }));
+  ONCE_TRY(read_to_end(to, [&](const Delivery& delivery) {
+    return sorter.add({.digest = digest_of(delivery), .side = 1});
+  }));
+  Comparison found(id.has_value());
+  ONCE_TRY(sorter.visit([&](const Sighting& next) { found.take(next); }));
+  found.finish();
+  write(found, without_id, output);
+  return found.missing == 0 && found.doubled == 0 ? exit_ok : exit_broken;
+}
+
+}  // namespace once::cli

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/running.h"
+
+#include <fmt/format.h>
+#include <once/clock.h>
+#include <once/pipeline.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "cli/exit_code.h"
+#include "cli/relay_thread.h"
+
+namespace once::cli {
+namespace {
+
+constexpr std::int64_t ns_per_second = 1'000'000'000;
+constexpr std::int64_t tick_ms = 100;
+// For how long a run that has reached its end tries to send what it emitted, and one that was told
+// to stop.
+constexpr std::int64_t send_at_end_ms = 30'000;
+constexpr std::int64_t send_at_stop_ms = 1'000;
+
+// What is known while it runs, for people.
+class Watch {
+ public:
+  Watch(std::int64_t stats_every_s, const Pipeline& pipeline, const RelayThread& relay,
+        Output& output)
+      : stats_every_s_(stats_every_s),
+        pipeline_(pipeline),
+        relay_(relay),
+        output_(output),
+        progress_(output) {}
+
+  void tick() {
+    const std::int64_t now_ns = system_clock().ticks_ns();
+    if (now_ns - seen_ns_ < ns_per_second) return;
+    const Statistics now = pipeline_.statistics();
+    const std::uint64_t handled = handled_by(now);
+    const double seconds = static_cast<double>(now_ns - seen_ns_) / 1e9;
+    const auto per_second = static_cast<double>(handled - seen_) / seconds;
+    seen_ns_ = now_ns;
+    seen_ = handled;
+    const std::string line = line_of(now, static_cast<std::int64_t>(per_second));
+    progress_.show(line, now_ns);
+    if (stats_every_s_ == 0 || now_ns - told_ns_ < stats_every_s_ * ns_per_second) return;
+    told_ns_ = now_ns;
+    progress_.clear();
+    output_.talk(line);
+  }
+
+  void clear() { progress_.clear(); }
+
+  void report() {
+    if (output_.json())
+      output_.write_json(json());
+    else
+      output_.write_table(table());
+  }
+
+ private:
+  static std::uint64_t handled_by(const Statistics& s) {
+    return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped;
+  }
+  static std::string number(std::uint64_t count) {
+    return grouped(static_cast<std::int64_t>(count));
+  }
+  double seconds() const {
+    return static_cast<double>(system_clock().ticks_ns() - began_ns_) / 1e9;
+  }
+
+  std::string line_of(const Statistics& s, std::int64_t per_second) const {
+    return fmt::format("  {} messages/s, lag {}, applied {}, duplicates {}, parked {}",
+                       grouped(per_second), s.lag < 0 ? "?" : grouped(s.lag), number(s.applied),
+                       number(s.duplicates + s.skipped), number(s.parked));
+  }
+
+  Table table() const {
+    const Statistics s = pipeline_.statistics();
+    Table made({"applied", "rejected", "no effect", "parked", "duplicates", "skipped", "retried",
+                "emitted", "seconds"});
+    made.row({number(s.applied), number(s.rejected), number(s.no_effect), number(s.parked),
+              number(s.duplicates), number(s.skipped), number(s.retried), number(relay_.sent()),
+              fmt::format("{:.1f}", seconds())});
+    return made;
+  }
+
+  Json json() const {
+    const Statistics s = pipeline_.statistics();
+    return {{"delivered", s.delivered},
+            {"applied", s.applied},
+            {"rejected", s.rejected},
+            {"no_effect", s.no_effect},
+            {"parked", s.parked},
+            {"duplicates", s.duplicates},
+            {"skipped", s.skipped},
+            {"mismatched", s.mismatched},
+            {"too_old", s.too_old},
+            {"retried", s.retried},
+            {"transactions", s.transactions},
+            {"rolled_back", s.rolled_back},
+            {"rechecked", s.rechecked},
+            {"forgotten", s.forgotten},
+            {"emitted", relay_.sent()},
+            {"lag", s.lag},
+            {"seconds", seconds()}};
+  }
+
+  const std::int64_t stats_every_s_;
+  const Pipeline& pipeline_;
+  const RelayThread& relay_;
+  Output& output_;
+  Progress progress_;
+  const std::int64_t began_ns_ = system_clock().ticks_ns();
+  std::int64_t seen_ns_ = began_ns_;
+  std::int64_t told_ns_ = began_ns_;
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace
+
+Result<int> run_until_stopped(const Running& running, SignalWatch& signals, Output& output) {
+  const Plan& plan = running.plan;
+  auto relay = ONCE_TRY(RelayThread::open(running.store, plan));
+  auto pipeline =
+      ONCE_TRY(Pipeline::make(running.source, running.store, running.handler, plan.options));
+  Watch watch(running.stats_every_s, *pipeline, *relay, output);
+  relay->start([&] { pipeline->stop(); });
+  signals.start([&] { pipeline->stop(); }, [&] { watch.tick(); }, tick_ms);
+  const Status ran = pipeline->run();
+  const Status sent = relay->finish(signals.came() == 0 ? send_at_end_ms : send_at_stop_ms);
+  signals.stop();
+  watch.clear();
+  if (running.report) watch.report();
+  if (!ran) return fail(ran.error());
+  if (!sent) return fail(sent.error());
+  return signals.came() == SIGINT ? exit_interrupted : exit_ok;
+}
+
+}  // namespace once::cli

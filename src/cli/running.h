@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/handler.h>
+#include <once/source.h>
+#include <once/store.h>
+
+#include <cstdint>
+
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "config/plan.h"
+
+namespace once::cli {
+
+// A pipeline that a command runs, and the messages that it emits.
+struct Running {
+  const Plan& plan;
+  Source& source;
+  Store& store;
+  Handler handler;
+  std::int64_t stats_every_s = 0;  // 0: only on a terminal
+  bool report = true;              // write at the end what became of the messages
+};
+
+// Runs it to its end, or until a signal comes; shows how it goes, and what became of the messages.
+// This thread polls, each lane has one, the relay has one, and one waits for signals and draws.
+// First the pipeline ends, then what it emitted is sent. Answers the exit code.
+[[nodiscard]] Result<int> run_until_stopped(const Running& running, SignalWatch& signals,
+                                            Output& output);
+
+}  // namespace once::cli

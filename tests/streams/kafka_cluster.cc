@@ -101,4 +101,18 @@ std::int64_t kafka_committed(const std::string& hosts, const std::string& group,
   return std::max<std::int64_t>(places->elems[0].offset, -1);
 }
 
+void abort_kafka_transaction(const std::string& hosts, const std::string& topic,
+                             const std::string& body) {
+  const auto producer = client(RD_KAFKA_PRODUCER, hosts, {{"transactional.id", "aborter"}});
+  ASSERT_FALSE(kafka::Failure(rd_kafka_init_transactions(producer.get(), 20'000)));
+  ASSERT_FALSE(kafka::Failure(rd_kafka_begin_transaction(producer.get())));
+  ASSERT_EQ(rd_kafka_producev(producer.get(), RD_KAFKA_V_TOPIC(topic.c_str()),
+                              RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                              RD_KAFKA_V_VALUE(const_cast<char*>(body.data()), body.size()),
+                              RD_KAFKA_V_END),
+            RD_KAFKA_RESP_ERR_NO_ERROR);
+  ASSERT_EQ(rd_kafka_flush(producer.get(), 20'000), RD_KAFKA_RESP_ERR_NO_ERROR);
+  ASSERT_FALSE(kafka::Failure(rd_kafka_abort_transaction(producer.get(), 20'000)));
+}
+
 }  // namespace once::testing

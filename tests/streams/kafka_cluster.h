@@ -22,4 +22,8 @@ void delete_kafka_records(const std::string& hosts, const std::string& topic,
 std::int64_t kafka_committed(const std::string& hosts, const std::string& group,
                              const std::string& topic, std::int32_t partition);
 
+// Sends a message to partition 0 in a transaction, and aborts it.
+void abort_kafka_transaction(const std::string& hosts, const std::string& topic,
+                             const std::string& body);
+
 }  // namespace once::testing

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "wire/kafka/client.h"
 
@@ -85,6 +87,18 @@ Result<TopicInfo> describe(const Admin& admin) {
   return info;
 }
 
+// A topic that was just made takes a moment to be everywhere.
+Status wait_until_usable(const Admin& admin) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(answer_ms);
+  for (;;) {
+    const auto info = describe(admin);
+    if (info) return {};
+    const bool may_come = info.error().remedy == Remedy::retry || info.error().tag == "missing";
+    if (!may_come || std::chrono::steady_clock::now() > deadline) return fail(info.error());
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 }  // namespace
 
 Status create_topic(std::string_view url, const TopicOptions& options) {
@@ -102,7 +116,7 @@ Status create_topic(std::string_view url, const TopicOptions& options) {
   const rd_kafka_topic_result_t** results =
       rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event->get()), &count);
   const rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[0]);
-  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return wait_until_usable(admin);
   if (code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
     return fail(admin.client->error(code, "create the topic",
                                     rd_kafka_topic_result_error_string(results[0])));

@@ -17,6 +17,7 @@ constexpr SqlWords mysql_words{
     .now_ms = "CAST(unix_timestamp(now(3)) * 1000 AS SIGNED)",
     .insert = "INSERT IGNORE INTO",
     .skip_present = "",
+    .share = "LOCK IN SHARE MODE",
 };
 
 }  // namespace
@@ -73,6 +74,15 @@ std::unique_ptr<Transaction> MysqlStore::make_transaction(std::int64_t scope_num
 Status MysqlStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
   ONCE_TRY(connection.send("INSERT IGNORE INTO once_horizon VALUES (?, 0)", {scope}));
   return connection.send("SELECT horizon_ms FROM once_horizon WHERE scope = ? FOR UPDATE", {scope});
+}
+
+Result<std::int64_t> MysqlStore::delete_old(SqlConnection& connection, const Old& old,
+                                            std::size_t rows_max) {
+  const auto answer = ONCE_TRY(connection.ask(
+      fmt::format("DELETE FROM {} WHERE scope = ? AND born_ms < ? {} ORDER BY born_ms LIMIT ?",
+                  old.table, old.condition),
+      {old.scope, old.horizon_ms, rows_max}));
+  return answer->touched();
 }
 
 Result<std::unique_ptr<Store>> open_mysql_store(std::string_view url) {

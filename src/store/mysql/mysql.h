@@ -26,6 +26,8 @@ class MysqlStore final : public ServerStore {
   std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
                                                 Lease lease) override;
   Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
+  Result<std::int64_t> delete_old(SqlConnection& connection, const Old& old,
+                                  std::size_t rows_max) override;
 
   const MysqlAddress address_;
 };

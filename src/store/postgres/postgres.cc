@@ -19,6 +19,7 @@ constexpr SqlWords postgres_words{
     .now_ms = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
     .insert = "INSERT INTO",
     .skip_present = "ON CONFLICT DO NOTHING",
+    .share = "FOR SHARE",
 };
 
 // Without what stands between "//" and "@": that may be a secret.
@@ -88,6 +89,18 @@ std::unique_ptr<Transaction> PostgresStore::make_transaction(std::int64_t scope_
 Status PostgresStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
   ONCE_TRY(connection.send("SELECT pg_advisory_xact_lock(57223, ?)", {scope}));
   return connection.send("INSERT INTO once_horizon VALUES (?, 0) ON CONFLICT DO NOTHING", {scope});
+}
+
+// A table may be partitioned: rows are found again by their ids, not by their places.
+Result<std::int64_t> PostgresStore::delete_old(SqlConnection& connection, const Old& old,
+                                               std::size_t rows_max) {
+  const auto answer = ONCE_TRY(connection.ask(
+      fmt::format("DELETE FROM {0} WHERE scope = ? AND born_ms < ? {1} AND id = ANY (ARRAY("
+                  "SELECT id FROM {0} WHERE scope = ? AND born_ms < ? {1} "
+                  "ORDER BY scope, born_ms LIMIT ?))",
+                  old.table, old.condition),
+      {old.scope, old.horizon_ms, old.scope, old.horizon_ms, rows_max}));
+  return answer->touched();
 }
 
 Result<std::unique_ptr<Store>> open_postgresql_store(std::string_view url) {

@@ -27,6 +27,8 @@ class PostgresStore final : public ServerStore {
   std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
                                                 Lease lease) override;
   Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
+  Result<std::int64_t> delete_old(SqlConnection& connection, const Old& old,
+                                  std::size_t rows_max) override;
 
   const std::string url_;
   Guess guess_;

@@ -8,7 +8,7 @@
 namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
-const std::array<std::string_view, 1> postgres_schema_steps = {
+const std::array<std::string_view, 2> postgres_schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL);
 INSERT INTO once_schema VALUES (1);
@@ -129,6 +129,11 @@ SELECT encode(scopes.name, 'escape') AS scope,
 FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
 JOIN once_name AS partitions ON partitions.number = source_partition;
+)",
+    // Forgetting finds the oldest ids without a walk through the ledger.
+    R"(
+CREATE INDEX once_ledger_born ON once_ledger (scope, born_ms);
+UPDATE once_schema SET version = 2;
 )",
 };
 

@@ -91,15 +91,23 @@ Result<Position> ServerStore::take(std::string_view scope, std::string_view part
   });
 }
 
+// Waits for whoever is moving it: a commit whose answer was lost may still be on its way, and who
+// looks it up must not be answered before it has happened or cannot happen any more.
 Result<Position> ServerStore::position(std::string_view scope, std::string_view partition) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
+  return read_position(scope, partition, words_.share);
+}
+
+Result<Position> ServerStore::read_position(std::string_view scope, std::string_view partition,
+                                            std::string_view how) {
   const Lease lease = ONCE_TRY(lend());
-  const auto answer =
-      ONCE_TRY(lease->ask("SELECT at_offset, fence FROM once_position "
-                          "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
-                          "AND source_partition = (SELECT number FROM once_name WHERE name = ?)",
-                          {Blob{scope}, Blob{partition}}));
+  const auto answer = ONCE_TRY(lease->ask(
+      fmt::format("SELECT at_offset, fence FROM once_position "
+                  "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
+                  "AND source_partition = (SELECT number FROM once_name WHERE name = ?) {}",
+                  how),
+      {Blob{scope}, Blob{partition}}));
   if (answer->rows() == 0) return Position{};
   return Position{answer->number(0, 0), static_cast<std::uint64_t>(answer->number(0, 1))};
 }
@@ -145,23 +153,12 @@ Result<Forgotten> ServerStore::forget(std::string_view scope, std::int64_t horiz
   const std::int64_t horizon = std::max(horizon_ms, before);
   const Lease lease = ONCE_TRY(lend());
   Forgotten forgotten;
-  for (const auto& [table, condition] :
-       {std::pair{"once_ledger", ""}, std::pair{"once_claim", "AND state IN (3, 4)"}}) {
+  for (const Old& old : {Old{"once_ledger", "", number, horizon},
+                         Old{"once_claim", "AND state IN (3, 4)", number, horizon}}) {
     const std::size_t left = rows_max - forgotten.rows;
-    const auto old = ONCE_TRY(
-        lease->ask(fmt::format("SELECT id FROM {} WHERE scope = ? AND born_ms < ? {} LIMIT ?",
-                               table, condition),
-                   {number, horizon, left}));
-    for (int row = 0; row < old->rows(); ++row) {
-      const std::string id = old->bytes(row, 0);
-      ONCE_TRY(lease->send(fmt::format("DELETE FROM {} WHERE scope = ? AND id = ? AND born_ms < ? "
-                                       "{}",
-                                       table, condition),
-                           {number, Blob{id}, horizon}));
-    }
-    ONCE_TRY(lease->sync());
-    forgotten.rows += static_cast<std::size_t>(old->rows());
-    forgotten.more = static_cast<std::size_t>(old->rows()) == left;
+    const auto gone = static_cast<std::size_t>(ONCE_TRY(delete_old(*lease, old, left)));
+    forgotten.rows += gone;
+    forgotten.more = gone == left;
     if (forgotten.more) break;
   }
   return forgotten;

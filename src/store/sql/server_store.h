@@ -75,6 +75,16 @@ class ServerStore : public Store,
                                                         std::string_view scope, Lease lease) = 0;
   // Waits until nobody admits with the old horizon, inside the transaction that moves it.
   virtual Status lock_horizon(SqlConnection& connection, std::int64_t scope) = 0;
+  // Which rows of a table may go: those of a scope that were born before and meet the condition.
+  struct Old {
+    std::string_view table;
+    std::string_view condition;
+    std::int64_t scope = 0;
+    std::int64_t horizon_ms = 0;
+  };
+  // Deletes the oldest of them, in one statement; answers how many.
+  virtual Result<std::int64_t> delete_old(SqlConnection& connection, const Old& old,
+                                          std::size_t rows_max) = 0;
 
   const std::string& where() const { return where_; }
   Result<Lease> lend();
@@ -107,6 +117,9 @@ class ServerStore : public Store,
   }
   Status log_operation(SqlConnection& connection, std::int64_t scope, std::string_view action,
                        std::string_view subject, std::string_view reason);
+  // `how` is put behind the read.
+  Result<Position> read_position(std::string_view scope, std::string_view partition,
+                                 std::string_view how);
   Status move_horizon(std::int64_t scope, std::int64_t horizon_ms);
   std::int64_t skew_ms() const { return options_.clock_skew_ms ? options_.clock_skew_ms() : 0; }
   Result<std::int64_t> now_ms(SqlConnection& connection);

@@ -42,7 +42,8 @@ Status ServerTransaction::advance_now(std::string_view partition, const Position
                       from](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
     if (!answer) return fail(std::move(answer).error());
     if ((*answer)->touched() == 1) return {};
-    const Position actual = ONCE_TRY(store_.position(scope_, name));
+    // Only to tell people, so without a lock: we hold some ourselves.
+    const Position actual = ONCE_TRY(store_.read_position(scope_, name, ""));
     return fail(fenced_error(scope_, name, from, actual));
   };
   return connection().send(

@@ -18,6 +18,7 @@ struct SqlWords {
   std::string_view now_ms;        // milliseconds by the server's clock
   std::string_view insert;        // of a row that may be there already ...
   std::string_view skip_present;  // ... and then is left alone
+  std::string_view share;         // behind a read that waits for whoever is changing the row
 };
 
 }  // namespace once

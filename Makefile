@@ -46,7 +46,7 @@ sanitize:
 
 ## Once beside its peers in the same run; figures and plots in bench/results/.
 bench:
-	@tools/install_packages.sh build bench
+	@tools/install_packages.sh build bench servers
 	@$(CONFIGURE) -DONCE_BENCH=ON
 	@cmake --build build -j $(JOBS) --target benchmarks
 	@bench/run

@@ -10,5 +10,7 @@ void bench_pipeline(const Settings& settings);
 void bench_log(const Settings& settings);
 void bench_growth(const Settings& settings);
 void bench_servers(const Settings& settings);
+void bench_servers_growth(const Settings& settings);
+void bench_claims(const Settings& settings);  // only where the Redis store is built
 
 }  // namespace once::bench

@@ -2,6 +2,8 @@
 // Once beside its peers; `bench/run` calls this for each benchmark and prints the table.
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
 #include "benchmarks.h"
 
 int main(int argc, char** argv) {
@@ -24,6 +26,15 @@ int main(int argc, char** argv) {
       ->callback([&] { once::bench::bench_growth(settings); });
   app.add_subcommand("servers", "PostgreSQL and MariaDB: pipelines, the recipe, set-based SQL")
       ->callback([&] { once::bench::bench_servers(settings); });
+  app.add_subcommand("servers_growth", "the same with a small and with a large ledger, forgetting")
+      ->callback([&] { once::bench::bench_servers_growth(settings); });
+  app.add_subcommand("claims", "claims on Redis, SET NX")->callback([&] {
+#ifdef ONCE_WITH_REDIS
+    once::bench::bench_claims(settings);
+#else
+    std::puts("skipped: claims, since the Redis store was not built");
+#endif
+  });
   app.require_subcommand(1);
   app.parse_complete_callback([&] {
     if (!settings.quick) return;

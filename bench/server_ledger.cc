@@ -3,9 +3,14 @@
 
 #include <fmt/format.h>
 #include <once/pipeline.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "harness.h"
@@ -53,8 +58,6 @@ Status pay_all(std::span<Work> work, SqlTransaction& transaction) {
       {changes.pairs});
 }
 
-}  // namespace
-
 Handler pay(Way way) {
   if (way == Way::batch || way == Way::position_only) return batch(std::function(pay_all));
   const Expect expect = way == Way::each_expected ? rows(1, rejected("no such account")) : Expect{};
@@ -64,6 +67,38 @@ Handler pay(Way way) {
         return applied();
       }));
 }
+
+// Filling takes minutes: somebody who watches sees how far it is.
+void show_progress(std::uint64_t done, std::uint64_t all) {
+  static const bool is_watched = ::isatty(STDERR_FILENO) == 1;
+  if (!is_watched) return;
+  std::fprintf(stderr, "\r  %3u %% of %llu rows%s", static_cast<unsigned>(done * 100 / all),
+               static_cast<unsigned long long>(all), done == all ? "\n" : "");
+}
+
+// Forgets as a pipeline does while there is something to forget, until it is destroyed.
+class Forgetting {
+ public:
+  Forgetting(Store& store, std::int64_t horizon_ms)
+      : thread_([this, &store, horizon_ms] {
+          while (!stopping_) {
+            rows_ += must(store.forget(scope, horizon_ms, 1000)).rows;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          }
+        }) {}
+  ~Forgetting() {
+    stopping_ = true;
+    thread_.join();
+    if (rows_ == 0) give_up("there was nothing to forget");
+  }
+
+ private:
+  std::atomic<bool> stopping_{false};
+  std::size_t rows_ = 0;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace
 
 ServerLedger::ServerLedger(const ServerKind& kind, const std::string& url)
     : kind_(kind), url_(url), peer_(kind.connect(url)) {
@@ -82,7 +117,7 @@ std::int64_t ServerLedger::sum_of_balances() {
 
 void ServerLedger::clear() {
   peer_->run("TRUNCATE TABLE processed");
-  if (!filled_) peer_->run("TRUNCATE TABLE once_ledger");
+  if (filled_ == 0) peer_->run("TRUNCATE TABLE once_ledger");
 }
 
 void ServerLedger::check_books(std::int64_t before, std::size_t count) {
@@ -146,12 +181,47 @@ double ServerLedger::set_based_messages_per_s(IdKind ids, std::size_t count, std
 
 void ServerLedger::fill(IdKind ids, std::uint64_t rows) {
   clear();
-  filled_ = true;
+  filled_ = rows;
   must(store_->take(scope, "load/0"));  // so that the scope has its number
   const std::int64_t number =
       peer_->number(fmt::format("SELECT number FROM once_name WHERE name = '{}'", scope));
-  peer_->fill_ledger(ids, rows, number, [](std::uint64_t) {});
+  peer_->fill_ledger(ids, rows, number, [rows](std::uint64_t done) { show_progress(done, rows); });
   next_ = rows;
+}
+
+double ServerLedger::transaction_ms(std::span<const Message> messages) {
+  std::vector<Delivery> deliveries(messages.size());
+  std::vector<Entry> entries;
+  std::vector<Work> work;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    deliveries[i].key = messages[i].key;
+    entries.push_back({.id = messages[i].id,
+                       .fingerprint = {},
+                       .born_ms = messages[i].timestamp_ms,
+                       .partition = "load/0",
+                       .offset = 0});
+    work.push_back({.delivery = &deliveries[i], .message = i, .outcome = {}});
+  }
+  const Stopwatch watch;
+  const auto transaction = must(store_->begin(scope));
+  must(transaction->admit(entries));
+  must(pay_all(work, *transaction->sql()));
+  must(transaction->commit());
+  return watch.seconds() * 1e3;
+}
+
+double ServerLedger::p99_ms(IdKind ids, std::size_t transactions, std::size_t rows,
+                            bool forgetting) {
+  const std::vector<Message> messages = next_messages(ids, transactions * rows);
+  std::vector<double> times;
+  {
+    std::optional<Forgetting> beside;
+    if (forgetting) beside.emplace(*store_, born_ms(filled_));
+    for (std::size_t i = 0; i < transactions; ++i)
+      times.push_back(transaction_ms(std::span(messages).subspan(i * rows, rows)));
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() * 99 / 100];
 }
 
 }  // namespace once::bench

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/handler.h>
 #include <once/store.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,14 +36,16 @@ class ServerLedger {
   double recipe_messages_per_s(IdKind ids, std::size_t count, std::size_t connections);
   double set_based_messages_per_s(IdKind ids, std::size_t count, std::size_t rows);
 
+  // Puts rows into the ledger as if that many messages had been handled, only faster.
   void fill(IdKind ids, std::uint64_t rows);
 
-  Store& store() { return *store_; }
-  const std::string& url() const { return url_; }
-  // Messages that no one has seen.
-  std::vector<Message> next_messages(IdKind ids, std::size_t count);
+  // How long all but one in a hundred transactions take, with `rows` new messages each; at the same
+  // time the oldest ids are forgotten in steps, if asked for.
+  double p99_ms(IdKind ids, std::size_t transactions, std::size_t rows, bool forgetting);
 
  private:
+  std::vector<Message> next_messages(IdKind ids, std::size_t count);
+  double transaction_ms(std::span<const Message> messages);
   std::int64_t sum_of_balances();
   // Empties what both sides remember, so that all rounds begin alike.
   void clear();
@@ -53,11 +55,8 @@ class ServerLedger {
   const std::string url_;
   std::unique_ptr<Peer> peer_;
   std::unique_ptr<Store> store_;
-  bool filled_ = false;
-  std::uint64_t next_ = 0;  // the number of the next message
+  std::uint64_t filled_ = 0;  // rows that were there before any message
+  std::uint64_t next_ = 0;    // the number of the next message
 };
-
-// What a handler of each way does; `batch` in the dialect of the store.
-Handler pay(Way way);
 
 }  // namespace once::bench

@@ -124,7 +124,19 @@ Status MysqlConnection::configure() {
   ONCE_TRY(send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"));
   ONCE_TRY(send("SET SESSION innodb_lock_wait_timeout = 10"));
   ONCE_TRY(send("SET SESSION autocommit = 1"));
-  return sync();
+  const auto answer = ONCE_TRY(ask("SELECT @@max_allowed_packet"));
+  packet_bytes_max_ = static_cast<std::size_t>(answer->number(0, 0));
+  return {};
+}
+
+// The server would close the connection, which looks as if it were away: a message that is too
+// large would be tried for ever.
+Status MysqlConnection::check_fits(std::string_view statement, std::size_t bytes) const {
+  if (bytes <= packet_bytes_max_) return {};
+  return fail(Remedy::park, "too_large",
+              fmt::format("{}: \"{}\" needs {} bytes with its values, the server takes {}; raise "
+                          "its max_allowed_packet",
+                          where_, shortened(statement), bytes, packet_bytes_max_));
 }
 
 MysqlConnection::~MysqlConnection() {
@@ -172,8 +184,15 @@ Status MysqlConnection::queue(std::string_view statement, std::span<const Value>
   if (broken_) return fail(error(SqlStage::statement, statement));
   Pieces pieces = ONCE_TRY(pieces_of(statement));
   ONCE_TRY(pieces->check(values));
-  pending_.push_back({std::string(statement), std::move(pieces), KeptValues(values),
-                      std::move(then), stage, is_counted});
+  KeptValues kept(values);
+  // Every byte of a value becomes two digits, with some letters around them.
+  constexpr std::size_t around_bytes = 16;
+  const std::size_t bytes =
+      statement.size() + 2 * kept.bytes() + around_bytes * (1 + values.size());
+  ONCE_TRY(check_fits(statement, bytes));
+  if (2 * pending_bytes_ + bytes > packet_bytes_max_) flush();
+  pending_.push_back({std::string(statement), std::move(pieces), std::move(kept), std::move(then),
+                      stage, is_counted});
   pending_bytes_ += statement.size() + pending_.back().values.bytes();
   const bool is_full = pending_bytes_ >= queued_bytes_goal || pending_.size() >= queued_count_goal;
   if (is_full && stage != SqlStage::commit) flush();

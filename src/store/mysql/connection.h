@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -78,6 +79,7 @@ class MysqlConnection final : public SqlConnection {
 
   explicit MysqlConnection(std::string where) : where_(std::move(where)) {}
   Status configure();
+  Status check_fits(std::string_view statement, std::size_t bytes) const;
   Result<Pieces> pieces_of(std::string_view statement);
   Status queue(std::string_view statement, std::span<const Value> values, Then then, SqlStage stage,
                bool is_counted);
@@ -102,6 +104,7 @@ class MysqlConnection final : public SqlConnection {
   const std::string where_;
   std::vector<Pending> pending_;
   std::size_t pending_bytes_ = 0;
+  std::size_t packet_bytes_max_ = std::numeric_limits<std::size_t>::max();  // the server's limit
   std::unordered_map<std::string, Pieces> pieces_;
   std::unordered_map<std::string, std::unique_ptr<BulkStatement>> bulk_;
   Status first_;  // the first error since the last sync

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/message_json.h"
+#include "cli/read_to_end.h"
 #include "open/log_address.h"
 
 namespace once::cli {
@@ -154,8 +155,8 @@ Result<std::string> bounded(const ConsumeFlags& flags) {
   const Url url = ONCE_TRY(parse_url(flags.url));
   if (flags.follow && url.parameter("end") != nullptr)
     return fail_usage("--follow and the parameter end= of the URL say two things; drop one");
-  if (flags.follow || url.parameter("end") != nullptr) return flags.url;
-  return flags.url + (url.parameters.empty() ? "?" : "&") + "end=stop";
+  if (flags.follow) return flags.url;
+  return url_that_ends(flags.url);
 }
 
 Result<int> consume(const ConsumeFlags& flags, Output& output) {

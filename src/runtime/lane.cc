@@ -287,8 +287,10 @@ Status Lane::failed(const Error& error, Content content) {
   switch (error.remedy) {
     case Remedy::retry: wait_for_store(); return {};
     case Remedy::recheck: doubt_ = content; return {};
-    case Remedy::park:
-    case Remedy::stop: break;
+    case Remedy::park: break;
+    case Remedy::stop:
+      if (error.tag == "fenced" && content.advance && ONCE_TRY(arrived_late())) return {};
+      break;
   }
   return fail(error);
 }
@@ -328,14 +330,23 @@ Status Lane::resolve_doubt() {
   const Content content = *doubt_;
   ++parts_.counters.rechecked;
   if (content.advance) {
-    const auto moved = position_moved();
-    if (!moved && moved.error().remedy != Remedy::stop) {
+    const auto now = positions_now();
+    if (!now && now.error().remedy != Remedy::stop) {
       wait_for_store();
       return {};
     }
     doubt_.reset();
-    if (!moved) return fail(moved.error());
-    if (*moved && !mutant(Mutant::unknown_taken_for_failed)) committed(content);
+    if (!now) return fail(now.error());
+    const bool there = std::all_of(now->begin(), now->end(), [](const auto& found) {
+      return found.second.offset == found.first->selected_end;
+    });
+    if (there && !mutant(Mutant::unknown_taken_for_failed)) {
+      committed(content);
+    } else {
+      // It may still come. What has moved elsewhere was moved by one that came late before it.
+      adopt(*now);
+      for (const auto& [partition, position] : *now) partition->doubted = true;
+    }
   } else {
     doubt_.reset();
     // Work without a position: with ids, the ledger tells at the next attempt; at least once, it
@@ -346,14 +357,45 @@ Status Lane::resolve_doubt() {
   return {};
 }
 
-Result<bool> Lane::position_moved() {
-  const Owned& first = *selected_.front()->task->owned;
-  const Position now = ONCE_TRY(parts_.store.position(parts_.options.scope, first.name));
-  if (now.fence != first.position.fence)
-    return fail(Remedy::stop, "fenced",
-                fmt::format("partition {} of scope {} has another owner (fence {}, ours is {})",
-                            first.name, parts_.options.scope, now.fence, first.position.fence));
-  return now.offset != first.position.offset;
+// Of all partitions that are selected. Another owner's fence is an error.
+Result<std::map<Lane::Owned*, Position>> Lane::positions_now() const {
+  std::map<Owned*, Position> positions;
+  for (const Item* item : selected_) positions[item->task->owned];
+  for (auto& [partition, now] : positions) {
+    now = ONCE_TRY(parts_.store.position(parts_.options.scope, partition->name));
+    if (now.fence != partition->position.fence)
+      return fail(
+          Remedy::stop, "fenced",
+          fmt::format("partition {} of scope {} has another owner (fence {}, ours is {})",
+                      partition->name, parts_.options.scope, now.fence, partition->position.fence));
+  }
+  return positions;
+}
+
+// The fence is ours alone, so if a position has moved under it, that was us: what lies below is
+// handled, and is skipped.
+bool Lane::adopt(const std::map<Owned*, Position>& now) {
+  bool moved = false;
+  for (const auto& [partition, position] : now) {
+    if (position.offset <= partition->position.offset) continue;
+    if (mutant(Mutant::unknown_taken_for_failed)) continue;
+    partition->position = position;
+    moved = true;
+  }
+  return moved;
+}
+
+// A server may still have been at work on a commit when we looked and did not find it; then the
+// attempt after it meets a position that was moved by ourselves.
+Result<bool> Lane::arrived_late() {
+  const bool doubted = std::any_of(selected_.begin(), selected_.end(),
+                                   [](const Item* item) { return item->task->owned->doubted; });
+  if (!doubted) return false;
+  const auto now = positions_now();
+  if (now) return adopt(*now);
+  if (now.error().remedy == Remedy::stop) return fail(now.error());
+  wait_for_store();
+  return true;
 }
 
 }  // namespace once

@@ -81,6 +81,7 @@ class Lane {
     Position position;
     std::int64_t selected_end = -1;  // the position after what this attempt has selected
     bool blocked = false;            // during one selection: its next message has to wait
+    bool doubted = false;            // a commit of ours was not there when we looked; it may come
   };
 
   // One delivery on its way.
@@ -125,7 +126,9 @@ class Lane {
   void settled();
   Status failed(const Error& error, Content content);
   Status resolve_doubt();
-  Result<bool> position_moved();
+  Result<std::map<Owned*, Position>> positions_now() const;
+  bool adopt(const std::map<Owned*, Position>& now);
+  Result<bool> arrived_late();
   void blame(const Culprit& culprit);
   void wait_for_store();
 

@@ -482,6 +482,20 @@ TEST_F(LaneTest, H20_a_zombie_is_fenced) {
   EXPECT_EQ(position().offset, 20);
 }
 
+TEST_F(LaneTest, a_commit_in_doubt_that_arrives_late_is_known_as_our_own) {
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  bool first = true;
+  store_.set_commit_fault(
+      [&] { return std::exchange(first, false) ? CommitFault::lost_late : CommitFault::none; });
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_EQ(position().offset, 10);
+  EXPECT_EQ(counters_.skipped, 10u);
+}
+
 TEST_F(LaneTest, a_zombie_whose_commit_is_in_doubt_stops) {
   fill(10);
   Lane zombie = make();

@@ -43,10 +43,11 @@ class FaultyStore final : public Store {
   MemoryStore::CommitFault commit_fault() {
     using Fault = MemoryStore::CommitFault;
     if (!context_.fault(90)) return Fault::none;
-    switch (context_.random.below(3)) {
+    switch (context_.random.below(4)) {
       case 0: context_.trace.reached("commit refused"); return Fault::refused;
       case 1: context_.trace.reached("commit lost before"); return Fault::lost_before;
-      default: context_.trace.reached("commit lost after"); return Fault::lost_after;
+      case 2: context_.trace.reached("commit lost after"); return Fault::lost_after;
+      default: context_.trace.reached("commit lost and late"); return Fault::lost_late;
     }
   }
 

@@ -102,6 +102,7 @@ TEST(Simulation, the_rare_states_are_reached) {
            "clock jumps back",
            "commit lost after",
            "commit lost before",
+           "commit lost and late",
            "commit refused",
            "consumer dies inside a step",
            "duplicate answered",

@@ -23,6 +23,8 @@
 
 namespace once {
 
+class MemoryTransaction;
+
 // Everything a memory store knows. A plain value: a copy is a snapshot.
 struct MemoryState {
   struct LedgerRow {
@@ -87,6 +89,7 @@ class MemoryStore final : public Store,
     refused,      // nothing is written, and the caller knows: remedy `retry`, tag "busy"
     lost_before,  // nothing is written, and the caller cannot know: remedy `recheck`, tag "lost"
     lost_after,   // all is written, and the caller cannot know: remedy `recheck`, tag "lost"
+    lost_late,    // the same, but it is written only when the next one commits, if it still can be
   };
   // Asked at every commit of a transaction, under the store's lock. An empty function: no faults.
   void set_commit_fault(std::function<CommitFault()> fault);
@@ -151,6 +154,7 @@ class MemoryStore final : public Store,
   MemoryState state_;
   std::uint64_t generation_ = 0;  // grows with every crash
   std::function<CommitFault()> commit_fault_;
+  std::shared_ptr<MemoryTransaction> late_;  // on its way
 };
 
 // Under the lock; simulators make it fail like a commit.
@@ -159,7 +163,8 @@ auto MemoryStore::write(const Work& work) -> Result<std::invoke_result_t<Work>> 
   const CommitFault fault = commit_fault_ ? commit_fault_() : CommitFault::none;
   if (fault == CommitFault::refused)
     return fail(Remedy::retry, "busy", "memory: the write was refused; try again");
-  if (fault == CommitFault::lost_before) return fail(lost_answer());
+  if (fault == CommitFault::lost_before || fault == CommitFault::lost_late)
+    return fail(lost_answer());
   auto answer = work();
   if (fault == CommitFault::lost_after) return fail(lost_answer());
   return answer;

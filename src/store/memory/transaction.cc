@@ -120,11 +120,33 @@ Status MemoryTransaction::commit() {
                                 "transaction again",
                                 std::nullopt}));
   if (fault == Fault::lost_before) return fail(*(doom_ = MemoryStore::lost_answer()));
+  if (store_.late_) arrive(store_);
+  if (fault == Fault::lost_late) {
+    store_.late_ = let_go();
+    return fail(*(doom_ = MemoryStore::lost_answer()));
+  }
   if (auto valid = validate(); !valid) return fail(*(doom_ = std::move(valid).error()));
   apply();
   if (fault == Fault::lost_after) return fail(*(doom_ = MemoryStore::lost_answer()));
   finished_ = true;
   return {};
+}
+
+std::unique_ptr<MemoryTransaction> MemoryTransaction::let_go() {
+  auto late = std::make_unique<MemoryTransaction>(store_, scope_, generation_);
+  late->moves_ = std::move(moves_);
+  late->fresh_ = std::move(fresh_);
+  late->freed_ = std::move(freed_);
+  late->parked_ = std::move(parked_);
+  late->enqueued_ = std::move(enqueued_);
+  late->read_ = std::move(read_);
+  late->written_ = std::move(written_);
+  return late;
+}
+
+void MemoryTransaction::arrive(MemoryStore& store) {
+  const auto late = std::exchange(store.late_, nullptr);
+  if (late->generation_ == store.generation_ && late->validate()) late->apply();
 }
 
 Status MemoryTransaction::validate() const {

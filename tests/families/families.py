@@ -168,7 +168,7 @@ class FileBroker:
 
 BROKERS = {"kafka": KafkaBroker, "file": FileBroker}
 
-PIPELINE = """
+PIPELINE = '''
 scope = "families {name}"
 
 [source]
@@ -190,9 +190,11 @@ source_partition = {{ partition = true }}
 at_offset = {{ offset = true }}
 
 [[do]]
-sql = "INSERT INTO effect (id, source_partition, at_offset) VALUES (:id, :source_partition, :at_offset)"
+sql = """
+INSERT INTO effect (id, source_partition, at_offset)
+VALUES (:id, :source_partition, :at_offset)"""
 rows = 1
-"""
+'''
 
 
 class World:
@@ -316,8 +318,8 @@ class World:
 
 
 def sent_twice(world):
-    """(a) On send: a producer is killed and restarted under its name; the same orders also come from
-    another producer, whose messages are new to the broker."""
+    """(a) On send: a producer is killed and restarted under its name; the same orders also come
+    from another producer, whose messages are new to the broker."""
     world.topic("sent")
     path = world.messages(3000)
     consumers = [world.consumer()]

@@ -63,16 +63,17 @@ TEST(RecordBatch, has_the_bytes_that_kafka_expects) {
   EXPECT_EQ(bytes.substr(batch_header_bytes), std::string("\x10\0\0\0\x02k\x02v\0", 9));
 }
 
-TEST(RecordBatch, the_id_is_both_a_field_and_a_header_and_never_twice) {
+TEST(RecordBatch, the_id_travels_as_a_header_and_is_delivered_as_the_id_alone) {
   const std::string bytes = encoded({{"new", "", "", {{"once-id", "old"}, {"x", "y"}}, 1},
                                      {"", "", "", {{"once-id", "own"}}, 1}});
   Deliveries decoded;
   ASSERT_TRUE(decode_batch(bytes, {}, true, decoded));
   decoded.finish();
   EXPECT_EQ(decoded.deliveries[0].id, "new");
-  ASSERT_EQ(decoded.deliveries[0].headers.size(), 2u);
-  EXPECT_EQ(*decoded.deliveries[0].header("once-id"), "new");
+  ASSERT_EQ(decoded.deliveries[0].headers.size(), 1u);
+  EXPECT_EQ(*decoded.deliveries[0].header("x"), "y");
   EXPECT_EQ(decoded.deliveries[1].id, "own");
+  EXPECT_TRUE(decoded.deliveries[1].headers.empty());
 }
 
 TEST(RecordBatch, every_flipped_bit_behind_the_length_is_found) {

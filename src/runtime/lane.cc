@@ -358,9 +358,14 @@ Status Lane::resolve_doubt() {
 }
 
 // Of all partitions that are selected. Another owner's fence is an error.
-Result<std::map<Lane::Owned*, Position>> Lane::positions_now() const {
-  std::map<Owned*, Position> positions;
-  for (const Item* item : selected_) positions[item->task->owned];
+Result<Lane::Positions> Lane::positions_now() const {
+  Positions positions;
+  for (const Item* item : selected_) {
+    Owned* const partition = item->task->owned;
+    const bool known = std::any_of(positions.begin(), positions.end(),
+                                   [&](const auto& found) { return found.first == partition; });
+    if (!known) positions.emplace_back(partition, Position{});
+  }
   for (auto& [partition, now] : positions) {
     now = ONCE_TRY(parts_.store.position(parts_.options.scope, partition->name));
     if (now.fence != partition->position.fence)
@@ -374,7 +379,7 @@ Result<std::map<Lane::Owned*, Position>> Lane::positions_now() const {
 
 // The fence is ours alone, so if a position has moved under it, that was us: what lies below is
 // handled, and is skipped.
-bool Lane::adopt(const std::map<Owned*, Position>& now) {
+bool Lane::adopt(const Positions& now) {
   bool moved = false;
   for (const auto& [partition, position] : now) {
     if (position.offset <= partition->position.offset) continue;

@@ -126,8 +126,9 @@ class Lane {
   void settled();
   Status failed(const Error& error, Content content);
   Status resolve_doubt();
-  Result<std::map<Owned*, Position>> positions_now() const;
-  bool adopt(const std::map<Owned*, Position>& now);
+  using Positions = std::vector<std::pair<Owned*, Position>>;
+  Result<Positions> positions_now() const;
+  bool adopt(const Positions& now);
   Result<bool> arrived_late();
   void blame(const Culprit& culprit);
   void wait_for_store();

@@ -91,32 +91,46 @@ SourceTraits LoadSource::traits() const {
   return {.name = "load:", .ordered = true, .replayable = true, .redelivery_ms_max = 0};
 }
 
-Status LoadSource::seek(std::string_view, std::int64_t offset) {
-  base_ = std::max<std::int64_t>(offset, 0);
-  next_ = 0;
+LoadSource::LoadSource(const std::vector<Message>& messages, std::size_t partitions)
+    : partitions_(partitions) {
+  for (std::size_t i = 0; i < partitions; ++i) partitions_[i].name = fmt::format("load/{}", i);
+  for (const Message& message : messages)
+    partitions_[static_cast<std::size_t>(account_of(message.key)) % partitions].messages.push_back(
+        &message);
+}
+
+Status LoadSource::seek(std::string_view name, std::int64_t offset) {
+  for (Partition& partition : partitions_)
+    if (partition.name == name) partition.base = std::max<std::int64_t>(offset, 0);
   return {};
 }
 
 Result<Batch> LoadSource::poll(std::size_t count_max, std::int64_t) {
   Batch batch;
-  batch.partition = partition_name;
-  if (!announced_) {
-    announced_ = true;
+  if (announced_ < partitions_.size()) {
+    batch.partition = partitions_[announced_++].name;
     batch.event = Batch::Event::assigned;
     return batch;
   }
   if (count_max == 0) return batch;
-  if (next_ == messages_.size()) {
-    batch.event = Batch::Event::end;
-    return batch;
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    Partition& partition = partitions_[turn_++ % partitions_.size()];
+    if (partition.next < partition.messages.size()) return next_of(partition, count_max);
   }
-  const std::size_t end = std::min(messages_.size(), next_ + count_max);
-  batch.deliveries.reserve(end - next_);
-  for (; next_ < end; ++next_) {
-    const Message& message = messages_[next_];
+  batch.event = Batch::Event::end;
+  return batch;
+}
+
+Batch LoadSource::next_of(Partition& partition, std::size_t count_max) {
+  Batch batch;
+  batch.partition = partition.name;
+  const std::size_t end = std::min(partition.messages.size(), partition.next + count_max);
+  batch.deliveries.reserve(end - partition.next);
+  for (; partition.next < end; ++partition.next) {
+    const Message& message = *partition.messages[partition.next];
     Delivery& delivery = batch.deliveries.emplace_back();
-    delivery.partition = partition_name;
-    delivery.offset = base_ + static_cast<std::int64_t>(next_);
+    delivery.partition = partition.name;
+    delivery.offset = partition.base + static_cast<std::int64_t>(partition.next);
     delivery.id = message.id;
     delivery.key = message.key;
     delivery.body = message.body;

@@ -53,23 +53,30 @@ std::uint64_t scramble(std::uint64_t number);  // a bijection that looks random
 // What the message does, for our handler and the peers alike.
 std::int64_t account_of(std::string_view key);
 
-// Messages in memory as a source of one partition, which ends with the last of them. `messages`
-// outlive it.
+// Messages in memory as a source, which ends with the last of them; each goes to the partition of
+// its key, as with a broker. `messages` outlive it.
 class LoadSource final : public Source {
  public:
-  explicit LoadSource(const std::vector<Message>& messages) : messages_(messages) {}
+  explicit LoadSource(const std::vector<Message>& messages, std::size_t partitions = 1);
 
   SourceTraits traits() const override;
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
   Status ack(std::span<const Delivery>) override { return {}; }
   Status release(std::span<const Delivery>) override { return {}; }
-  Status seek(std::string_view, std::int64_t offset) override;
+  Status seek(std::string_view name, std::int64_t offset) override;
 
  private:
-  const std::vector<Message>& messages_;
-  std::int64_t base_ = 0;  // the offset of the first message: what the store has is behind it
-  std::size_t next_ = 0;
-  bool announced_ = false;
+  struct Partition {
+    std::string name;
+    std::vector<const Message*> messages;
+    std::int64_t base = 0;  // the offset of the first message: what the store has is behind it
+    std::size_t next = 0;
+  };
+  static Batch next_of(Partition& partition, std::size_t count_max);
+
+  std::vector<Partition> partitions_;
+  std::size_t announced_ = 0;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace once::bench

@@ -131,15 +131,17 @@ std::vector<Message> ServerLedger::next_messages(IdKind ids, std::size_t count) 
   return make_messages(ids, next_ - count, count);
 }
 
-double ServerLedger::messages_per_s(Way way, IdKind ids, std::size_t count, std::size_t rows) {
+double ServerLedger::messages_per_s(Way way, IdKind ids, std::size_t count, std::size_t rows,
+                                    std::size_t lanes) {
   clear();
   const std::vector<Message> messages = next_messages(ids, count);
   const std::int64_t before = sum_of_balances();
-  LoadSource source(messages);
+  LoadSource source(messages, lanes);
   PipelineOptions options;
   options.scope = scope;
   if (way != Way::position_only) options.id = IdRule{};
   options.batch_count_max = rows;
+  options.lanes = lanes;
   const auto pipeline = must(Pipeline::make(source, *store_, pay(way), options));
   const Stopwatch watch;
   must(pipeline->run());

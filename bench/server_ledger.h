@@ -28,9 +28,10 @@ class ServerLedger {
  public:
   ServerLedger(const ServerKind& kind, const std::string& url);
 
-  // New messages through a pipeline with one lane. Only that is timed; the books are checked
-  // afterwards. Each call begins with an empty ledger, unless it was filled.
-  double messages_per_s(Way way, IdKind ids, std::size_t count, std::size_t rows);
+  // New messages through a pipeline with as many lanes, and as many partitions. Only that is timed;
+  // the books are checked afterwards. Each call begins with an empty ledger, unless it was filled.
+  double messages_per_s(Way way, IdKind ids, std::size_t count, std::size_t rows,
+                        std::size_t lanes = 1);
 
   // The same by hand, on as many connections, each with a thread of its own.
   double recipe_messages_per_s(IdKind ids, std::size_t count, std::size_t connections);

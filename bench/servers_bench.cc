@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t rows = 1000;  // per transaction
 constexpr std::size_t many_connections = 16;
+constexpr std::size_t many_lanes = 3;
 
 struct Sizes {
   std::size_t messages = 0;         // per round
@@ -21,6 +22,7 @@ struct Row {
   Way way;
   std::string_view what;
   double aim = 0;
+  std::size_t lanes = 1;
 };
 
 Comparison against_recipe(const Settings& settings, const Sizes& sizes, const ServerKind& kind,
@@ -28,10 +30,13 @@ Comparison against_recipe(const Settings& settings, const Sizes& sizes, const Se
   const std::size_t recipe_count = sizes.recipe_messages * (connections > 1 ? 4 : 1);
   return compare(
       settings,
-      {.name = fmt::format("{}, {} against the per-message recipe on {}, messages/s", kind.title,
-                           row.what, connections > 1 ? "16 connections" : "one connection"),
+      {.name = fmt::format("{}, {}{} against the per-message recipe on {}, messages/s", kind.title,
+                           row.what, row.lanes > 1 ? " on three lanes" : "",
+                           connections > 1 ? "16 connections" : "one connection"),
        .aim = row.aim},
-      [&] { return ledger.messages_per_s(row.way, IdKind::uuid7, sizes.messages, rows); },
+      [&] {
+        return ledger.messages_per_s(row.way, IdKind::uuid7, sizes.messages, rows, row.lanes);
+      },
       [&] { return ledger.recipe_messages_per_s(IdKind::uuid7, recipe_count, connections); });
 }
 
@@ -55,9 +60,13 @@ void measure(const Settings& settings, const Sizes& sizes, const ServerKind& kin
                          Row{Way::each_expected, "handler per message that expects a row", 25},
                          Row{Way::batch, "batch handler", 50},
                          Row{Way::position_only, "batch handler without ids", 120}})
-    comparisons.push_back(against_recipe(settings, sizes, kind, ledger, row, 1));
-  comparisons.push_back(against_recipe(settings, sizes, kind, ledger,
-                                       {Way::each, "handler per message", 8}, many_connections));
+    for (const std::size_t lanes : {std::size_t{1}, many_lanes})
+      comparisons.push_back(
+          against_recipe(settings, sizes, kind, ledger, {row.way, row.what, row.aim, lanes}, 1));
+  for (const std::size_t lanes : {std::size_t{1}, many_lanes})
+    comparisons.push_back(against_recipe(settings, sizes, kind, ledger,
+                                         {Way::each, "handler per message", 8, lanes},
+                                         many_connections));
   for (const IdKind ids : {IdKind::uuid7, IdKind::random})
     comparisons.push_back(against_set_based(settings, sizes, kind, ledger, ids));
 }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 
 namespace once {
@@ -98,6 +99,7 @@ Result<std::string_view> without_authority(std::string_view path, std::string_vi
 Status parse_authority(std::string_view& path, std::string_view text, Url& url) {
   if (!path.starts_with("//")) return {};
   path.remove_prefix(2);
+  url.has_hosts = true;
   std::string_view authority = path.substr(0, path.find('/'));
   path.remove_prefix(std::min(path.size(), authority.size() + 1));
   if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
@@ -154,6 +156,24 @@ Result<Url> parse_url(std::string_view text) {
     ONCE_TRY(parse_authority(rest, text, url));
   url.path = ONCE_TRY(percent_decode(rest, text));
   return url;
+}
+
+Result<std::vector<Endpoint>> endpoints_of(const Url& url, std::uint16_t port) {
+  std::vector<Endpoint> endpoints;
+  for (std::string_view rest = url.hosts;;) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    Endpoint& endpoint = endpoints.emplace_back();
+    endpoint.port = port;
+    const auto colon = std::min(one.rfind(':'), one.size());
+    if (colon > 0) endpoint.host = one.substr(0, colon);
+    const std::string_view digits = one.substr(std::min(one.size(), colon + 1));
+    const char* end = digits.data() + digits.size();
+    const auto read = std::from_chars(digits.data(), end, endpoint.port);
+    if (!digits.empty() && (read.ec != std::errc() || read.ptr != end || endpoint.port == 0))
+      return fail_url(fmt::format("\"{}\" is no port; it is a number up to 65535", digits));
+    if (one.size() == rest.size()) return endpoints;
+    rest.remove_prefix(one.size() + 1);
+  }
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {

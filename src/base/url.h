@@ -3,6 +3,8 @@
 
 #include <once/result.h>
 
+#include <compare>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@ namespace once {
 // All parts are percent-decoded, so that any byte but NUL can be written in them.
 struct Url {
   std::string scheme;
+  bool has_hosts = false;  // two slashes: the next three are there, if only empty
   std::string user;
   std::string password;
   std::string hosts;  // as written: HOST:PORT, or several with commas
@@ -25,12 +28,23 @@ struct Url {
   const std::string* parameter(std::string_view name) const;
 };
 
+// A server.
+struct Endpoint {
+  std::string host = "localhost";
+  std::uint16_t port = 0;
+
+  auto operator<=>(const Endpoint&) const = default;
+};
+
 // All errors of these functions have the tag "url" and show no secret.
 
 Result<Url> parse_url(std::string_view text);
 
 // A URL as people may see it: without password and without the values of parameters.
 std::string shown_url(std::string_view text);
+
+// The servers of a URL, at least one; what is left out is localhost and `port`.
+Result<std::vector<Endpoint>> endpoints_of(const Url& url, std::uint16_t port);
 
 // Refuses a scheme that is not in `known`; `purpose` ("source", ...) is for the error, which
 // names the nearest one.

@@ -86,6 +86,15 @@ TEST(Url, of_servers_has_hosts_a_user_and_a_password) {
   EXPECT_EQ(parse_url("kafka://a:9092")->path, "");
 }
 
+TEST(Url, servers_have_a_name_and_a_port) {
+  const auto of = [](std::string_view text) { return endpoints_of(*parse_url(text), 7); };
+  EXPECT_EQ(of("x://a:1,b,:3/p").value(),
+            (std::vector<Endpoint>{{"a", 1}, {"b", 7}, {"localhost", 3}}));
+  EXPECT_EQ(of("x://").value(), (std::vector<Endpoint>{{"localhost", 7}}));
+  for (const auto text : {"x://a:port"sv, "x://a:0"sv, "x://a:65536"sv, "x://a:1x"sv})
+    EXPECT_FALSE(of(text)) << text;
+}
+
 TEST(Url, is_shown_without_secrets) {
   EXPECT_EQ(shown_url("kafka://me:secret@a:9092/orders?sasl.password=secret"),
             "kafka://me:***@a:9092/orders?...");

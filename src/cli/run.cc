@@ -69,6 +69,7 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
                        {"scope", plan.options.scope},
                        {"source", source},
                        {"store", store},
+                       {"warnings", parts.source->traits().warnings},
                        {"steps", plan.steps.size()},
                        {"emits", plan.emits.size()}});
   else
@@ -80,6 +81,8 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
 Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   SignalWatch signals;
   Parts parts = ONCE_TRY(open_parts(plan));
+  for (const std::string& warning : parts.source->traits().warnings)
+    output.talk("warning: " + warning);
   if (flags.check) return tell_promise(plan, parts, output);
   output.talk(fmt::format("{}: {}", plan.file, parts.promise));
   return run_until_stopped(

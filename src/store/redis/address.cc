@@ -5,9 +5,12 @@
 
 #include <charconv>
 
+#include "base/url.h"
+
 namespace once {
 namespace {
 
+constexpr std::uint16_t default_port = 6379;
 constexpr std::int64_t wait_ms_max = 600'000;
 constexpr std::int64_t shards_max = 1024;
 constexpr std::size_t prefix_bytes_max = 64;
@@ -15,35 +18,6 @@ constexpr std::size_t prefix_bytes_max = 64;
 tl::unexpected<Error> refuse(std::string text) {
   return fail(Remedy::stop, "url",
               std::move(text) + "; write redis://user:password@host:6379/0?durability=power");
-}
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-Result<std::string> decoded(std::string_view text) {
-  std::string made;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      made += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return refuse("a % in the URL is not followed by two digits");
-    made += static_cast<char>(high << 4 | low);
-    i += 2;
-  }
-  return made;
-}
-
-std::string_view cut(std::string_view& rest, char separator) {
-  const std::size_t at = rest.find(separator);
-  const std::string_view head = rest.substr(0, at);
-  rest = at == std::string_view::npos ? std::string_view() : rest.substr(at + 1);
-  return head;
 }
 
 Result<std::int64_t> number_in(std::string_view what, std::string_view text, std::int64_t min,
@@ -103,41 +77,20 @@ Status set_option(RedisAddress& address, std::string_view name, std::string valu
   return {};
 }
 
-Result<RedisEndpoint> endpoint_in(std::string_view text) {
-  RedisEndpoint endpoint;
-  if (const std::string_view name = cut(text, ':'); !name.empty())
-    endpoint.host = ONCE_TRY(decoded(name));
-  if (!text.empty())
-    endpoint.port = static_cast<std::uint16_t>(ONCE_TRY(number_in("the port", text, 1, 65535)));
-  return endpoint;
-}
-
 }  // namespace
 
-Result<RedisAddress> RedisAddress::parse(std::string_view url) {
-  const std::size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return refuse("the URL has no //");
-  std::string_view options = url.substr(scheme + 3);
-  std::string_view rest = cut(options, '?');
+Result<RedisAddress> RedisAddress::parse(std::string_view text) {
+  const Url url = ONCE_TRY(parse_url(text));
+  if (!url.has_hosts) return refuse("the URL has no //");
   RedisAddress address;
-  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    std::string_view who = rest.substr(0, at);
-    rest = rest.substr(at + 1);
-    address.user = ONCE_TRY(decoded(cut(who, ':')));
-    address.password = ONCE_TRY(decoded(who));
-  }
-  std::string_view hosts = cut(rest, '/');
-  do {
-    address.hosts.push_back(ONCE_TRY(endpoint_in(cut(hosts, ','))));
-  } while (!hosts.empty());
-  if (!rest.empty())
+  address.user = url.user;
+  address.password = url.password;
+  address.hosts = ONCE_TRY(endpoints_of(url, default_port));
+  if (!url.path.empty())
     address.database =
-        static_cast<std::uint32_t>(ONCE_TRY(number_in("the database", rest, 0, 1'000'000)));
-  while (!options.empty()) {
-    std::string_view value = cut(options, '&');
-    const std::string_view name = cut(value, '=');
-    ONCE_TRY(set_option(address, name, ONCE_TRY(decoded(value))));
-  }
+        static_cast<std::uint32_t>(ONCE_TRY(number_in("the database", url.path, 0, 1'000'000)));
+  for (const auto& parameter : url.parameters)
+    ONCE_TRY(set_option(address, parameter.first, parameter.second));
   if (!address.checked && !address.durability_named)
     return refuse(
         "with unchecked=yes nobody reads the settings of the server back: say what they keep with "
@@ -147,7 +100,7 @@ Result<RedisAddress> RedisAddress::parse(std::string_view url) {
 
 std::string RedisAddress::where() const {
   std::string made = "redis://";
-  for (const RedisEndpoint& endpoint : hosts)
+  for (const Endpoint& endpoint : hosts)
     made +=
         fmt::format("{}{}:{}", &endpoint == hosts.data() ? "" : ",", endpoint.host, endpoint.port);
   return made + fmt::format("/{}", database);

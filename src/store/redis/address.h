@@ -10,21 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/url.h"
+
 namespace once {
-
-// One server.
-struct RedisEndpoint {
-  std::string host = "localhost";
-  std::uint16_t port = 6379;
-
-  auto operator<=>(const RedisEndpoint&) const = default;
-};
 
 // What a URL says: redis://user:password@host:port,host:port/db?durability=power&prefix=once
 struct RedisAddress {
   std::string user = {};
   std::string password = {};
-  std::vector<RedisEndpoint> hosts = {};  // the first that answers and may be written to is used
+  std::vector<Endpoint> hosts = {};  // the first that answers and may be written to is used
   std::uint32_t database = 0;
 
   // What a commit must survive; the settings of the server are read back for it.

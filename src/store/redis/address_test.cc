@@ -13,7 +13,7 @@ TEST(RedisAddress, says_who_where_and_what) {
   ASSERT_TRUE(address) << address.error().text;
   EXPECT_EQ(address->user, "an@n");
   EXPECT_EQ(address->password, "s:cret");
-  EXPECT_EQ(address->hosts, (std::vector<RedisEndpoint>{{"db.example", 6380}, {"other", 6379}}));
+  EXPECT_EQ(address->hosts, (std::vector<Endpoint>{{"db.example", 6380}, {"other", 6379}}));
   EXPECT_EQ(address->database, 3u);
   EXPECT_EQ(address->durability, StoreTraits::Durability::process);
   EXPECT_EQ(address->prefix, "shop");
@@ -29,7 +29,7 @@ TEST(RedisAddress, what_is_left_out_is_the_safest) {
   ASSERT_TRUE(address) << address.error().text;
   EXPECT_EQ(address->user, "");
   EXPECT_EQ(address->password, "hush");
-  EXPECT_EQ(address->hosts, std::vector<RedisEndpoint>{{}});
+  EXPECT_EQ(address->hosts, (std::vector<Endpoint>{{"localhost", 6379}}));
   EXPECT_EQ(address->durability, StoreTraits::Durability::power);
   EXPECT_TRUE(address->checked);
   EXPECT_EQ(address->shards, 1u);

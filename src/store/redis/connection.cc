@@ -19,13 +19,13 @@ timeval time_of(std::int64_t ms) {
 
 }  // namespace
 
-RedisConnection::RedisConnection(redisContext* context, const RedisEndpoint& endpoint)
+RedisConnection::RedisConnection(redisContext* context, const Endpoint& endpoint)
     : context_(context),
       endpoint_(endpoint),
       where_(fmt::format("redis://{}:{}", endpoint.host, endpoint.port)) {}
 
 Result<std::unique_ptr<RedisConnection>> RedisConnection::open(const RedisAddress& address,
-                                                               const RedisEndpoint& endpoint) {
+                                                               const Endpoint& endpoint) {
   redisContext* const context =
       redisConnectWithTimeout(endpoint.host.c_str(), endpoint.port, time_of(address.connect_ms));
   if (context == nullptr) return fail(Remedy::retry, "memory", "redis: out of memory");

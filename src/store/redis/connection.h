@@ -20,7 +20,7 @@ class RedisConnection {
   // Connects, says who we are, and reads the settings back. They can change at any time: so every
   // new connection looks.
   [[nodiscard]] static Result<std::unique_ptr<RedisConnection>> open(const RedisAddress& address,
-                                                                     const RedisEndpoint& endpoint);
+                                                                     const Endpoint& endpoint);
   RedisConnection(const RedisConnection&) = delete;
   RedisConnection& operator=(const RedisConnection&) = delete;
   ~RedisConnection() { redisFree(context_); }
@@ -30,7 +30,7 @@ class RedisConnection {
   [[nodiscard]] Result<std::vector<RedisAnswer>> ask(std::span<const RedisCall* const> calls,
                                                      RedisStage stage);
 
-  const RedisEndpoint& endpoint() const { return endpoint_; }
+  const Endpoint& endpoint() const { return endpoint_; }
   // Whether the server is a node of a cluster.
   bool clustered() const { return clustered_; }
   // Of no use any more.
@@ -40,14 +40,14 @@ class RedisConnection {
   void give_up() { broken_ = true; }
 
  private:
-  RedisConnection(redisContext* context, const RedisEndpoint& endpoint);
+  RedisConnection(redisContext* context, const Endpoint& endpoint);
   Status introduce(const RedisAddress& address);
   Status look_at_settings(const RedisAddress& address);
   Status send(std::string_view bytes, RedisStage stage);
   Result<RedisAnswer> receive(RedisStage stage);
 
   redisContext* const context_;
-  const RedisEndpoint endpoint_;
+  const Endpoint endpoint_;
   const std::string where_;
   bool clustered_ = false;
   bool broken_ = false;

@@ -10,12 +10,12 @@ namespace {
 constexpr int redirections_max = 16;
 
 // "MOVED 3999 127.0.0.1:6381": where the slot is. Without a host it is the one we asked.
-std::optional<RedisEndpoint> target_of(std::string_view text, const RedisEndpoint& asked) {
+std::optional<Endpoint> target_of(std::string_view text, const Endpoint& asked) {
   const std::size_t space = text.rfind(' ');
   const std::size_t colon = text.rfind(':');
   if (space == std::string_view::npos || colon == std::string_view::npos || colon < space)
     return std::nullopt;
-  RedisEndpoint target;
+  Endpoint target;
   target.host = text.substr(space + 1, colon - space - 1);
   if (target.host.empty()) target.host = asked.host;
   const auto port = text.substr(colon + 1);
@@ -26,10 +26,10 @@ std::optional<RedisEndpoint> target_of(std::string_view text, const RedisEndpoin
 
 }  // namespace
 
-Result<std::unique_ptr<RedisConnection>> RedisNodes::connect(const RedisEndpoint* endpoint) {
+Result<std::unique_ptr<RedisConnection>> RedisNodes::connect(const Endpoint* endpoint) {
   if (endpoint != nullptr) return RedisConnection::open(address_, *endpoint);
   Result<std::unique_ptr<RedisConnection>> connection;
-  for (const RedisEndpoint& host : address_.hosts) {
+  for (const Endpoint& host : address_.hosts) {
     connection = RedisConnection::open(address_, host);
     if (!connection) continue;
     const std::lock_guard lock(mutex_);
@@ -40,10 +40,10 @@ Result<std::unique_ptr<RedisConnection>> RedisNodes::connect(const RedisEndpoint
 }
 
 // From an endpoint we were sent to, or, without one, from the first host of the URL that answers.
-Result<std::unique_ptr<RedisConnection>> RedisNodes::lend(const RedisEndpoint* endpoint) {
+Result<std::unique_ptr<RedisConnection>> RedisNodes::lend(const Endpoint* endpoint) {
   {
     const std::lock_guard lock(mutex_);
-    const RedisEndpoint* const from = endpoint != nullptr ? endpoint : first_ ? &*first_ : nullptr;
+    const Endpoint* const from = endpoint != nullptr ? endpoint : first_ ? &*first_ : nullptr;
     if (from != nullptr) {
       auto& idle = idle_[*from];
       while (!idle.empty()) {
@@ -68,21 +68,21 @@ void RedisNodes::give_back(std::unique_ptr<RedisConnection> connection) {
 
 // One broken connection usually means that the server went away: its idle ones are of no use, and
 // its slots may be elsewhere by now.
-void RedisNodes::forget_node(const RedisEndpoint& endpoint) {
-  const RedisEndpoint gone = endpoint;
+void RedisNodes::forget_node(const Endpoint& endpoint) {
+  const Endpoint gone = endpoint;
   const std::lock_guard lock(mutex_);
   idle_.erase(gone);
   std::erase_if(slots_, [&](const auto& known) { return known.second == gone; });
 }
 
-std::optional<RedisEndpoint> RedisNodes::next_group(const Asked& asked, Calls& group) {
+std::optional<Endpoint> RedisNodes::next_group(const Asked& asked, Calls& group) {
   const std::lock_guard lock(mutex_);
-  const auto endpoint_of = [&](std::size_t place) -> std::optional<RedisEndpoint> {
+  const auto endpoint_of = [&](std::size_t place) -> std::optional<Endpoint> {
     const auto found = slots_.find(asked.calls[place].slot());
     if (found == slots_.end()) return std::nullopt;
     return found->second;
   };
-  std::optional<RedisEndpoint> endpoint = endpoint_of(asked.open.front());
+  std::optional<Endpoint> endpoint = endpoint_of(asked.open.front());
   for (const std::size_t place : asked.open)
     if (endpoint_of(place) == endpoint) group.push_back(place);
   return endpoint;
@@ -98,7 +98,7 @@ Status RedisNodes::settle(Asked& asked, std::size_t place, RedisAnswer answer, R
 }
 
 // A slot that is on its way to another node: this one request goes there.
-Status RedisNodes::ask_elsewhere(Asked& asked, std::size_t place, const RedisEndpoint& endpoint,
+Status RedisNodes::ask_elsewhere(Asked& asked, std::size_t place, const Endpoint& endpoint,
                                  RedisStage stage) {
   auto connection = ONCE_TRY(lend(&endpoint));
   const RedisCall asking(0, {"ASKING"});
@@ -110,12 +110,12 @@ Status RedisNodes::ask_elsewhere(Asked& asked, std::size_t place, const RedisEnd
 }
 
 Status RedisNodes::ask_group(Asked& asked, const Calls& group,
-                             const std::optional<RedisEndpoint>& endpoint, RedisStage stage) {
+                             const std::optional<Endpoint>& endpoint, RedisStage stage) {
   auto connection = ONCE_TRY(lend(endpoint ? &*endpoint : nullptr));
   std::vector<const RedisCall*> calls;
   for (const std::size_t place : group) calls.push_back(&asked.calls[place]);
   auto answers = connection->ask(calls, stage);
-  const RedisEndpoint here = connection->endpoint();
+  const Endpoint here = connection->endpoint();
   if (answers)
     for (const RedisAnswer& answer : *answers)
       if (answer.is_error() && word_of(answer.text()) == "READONLY")

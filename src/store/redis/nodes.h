@@ -39,15 +39,15 @@ class RedisNodes {
     Calls open;  // not answered yet
   };
 
-  Result<std::unique_ptr<RedisConnection>> lend(const RedisEndpoint* endpoint);
-  Result<std::unique_ptr<RedisConnection>> connect(const RedisEndpoint* endpoint);
+  Result<std::unique_ptr<RedisConnection>> lend(const Endpoint* endpoint);
+  Result<std::unique_ptr<RedisConnection>> connect(const Endpoint* endpoint);
   void give_back(std::unique_ptr<RedisConnection> connection);
-  void forget_node(const RedisEndpoint& endpoint);
+  void forget_node(const Endpoint& endpoint);
   // Where the first open request goes, and all others that go there, too.
-  std::optional<RedisEndpoint> next_group(const Asked& asked, Calls& group);
-  Status ask_group(Asked& asked, const Calls& group, const std::optional<RedisEndpoint>& endpoint,
+  std::optional<Endpoint> next_group(const Asked& asked, Calls& group);
+  Status ask_group(Asked& asked, const Calls& group, const std::optional<Endpoint>& endpoint,
                    RedisStage stage);
-  Status ask_elsewhere(Asked& asked, std::size_t place, const RedisEndpoint& endpoint,
+  Status ask_elsewhere(Asked& asked, std::size_t place, const Endpoint& endpoint,
                        RedisStage stage);
   Status settle(Asked& asked, std::size_t place, RedisAnswer answer, RedisStage stage);
 
@@ -56,9 +56,9 @@ class RedisNodes {
   std::atomic<bool> clustered_{false};
 
   std::mutex mutex_;  // taken with no other lock
-  std::map<RedisEndpoint, std::vector<std::unique_ptr<RedisConnection>>> idle_;
-  std::map<std::uint16_t, RedisEndpoint> slots_;  // where we were sent to; else: the first host
-  std::optional<RedisEndpoint> first_;            // the host that answered last
+  std::map<Endpoint, std::vector<std::unique_ptr<RedisConnection>>> idle_;
+  std::map<std::uint16_t, Endpoint> slots_;  // where we were sent to; else: the first host
+  std::optional<Endpoint> first_;            // the host that answered last
 };
 
 }  // namespace once

@@ -47,8 +47,7 @@ class RedisNodes {
   std::optional<Endpoint> next_group(const Asked& asked, Calls& group);
   Status ask_group(Asked& asked, const Calls& group, const std::optional<Endpoint>& endpoint,
                    RedisStage stage);
-  Status ask_elsewhere(Asked& asked, std::size_t place, const Endpoint& endpoint,
-                       RedisStage stage);
+  Status ask_elsewhere(Asked& asked, std::size_t place, const Endpoint& endpoint, RedisStage stage);
   Status settle(Asked& asked, std::size_t place, RedisAnswer answer, RedisStage stage);
 
   const RedisAddress& address_;

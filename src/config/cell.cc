@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "base/base64.h"
-#include "config/json_text.h"
 #include "config/timestamp.h"
+#include "model/json_text.h"
 
 namespace once {
 namespace {

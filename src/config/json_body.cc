@@ -4,25 +4,18 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <cstring>
 #include <string>
-#include <vector>
+
+#include "model/json_parser.h"
 
 namespace once {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// The parser needs some readable bytes after the text, so each body is copied to where they are.
 // The buffers stay from one message to the next.
-struct ThreadParser {
-  ondemand::parser parser;
-  std::vector<char> text;
-  ondemand::document document;
-};
-
-ThreadParser& thread_parser() {
-  thread_local ThreadParser own;
+JsonParser& thread_parser() {
+  thread_local JsonParser own;
   return own;
 }
 
@@ -36,11 +29,6 @@ tl::unexpected<Error> fail_json(simdjson::error_code error) {
 bool is_absent(simdjson::error_code error) {
   return error == simdjson::NO_SUCH_FIELD || error == simdjson::INDEX_OUT_OF_BOUNDS ||
          error == simdjson::INCORRECT_TYPE || error == simdjson::INVALID_JSON_POINTER;
-}
-
-std::string_view without_blanks(std::string_view token) {
-  const auto end = token.find_last_not_of(" \t\r\n");
-  return token.substr(0, end == std::string_view::npos ? 0 : end + 1);
 }
 
 std::string_view name_of(ondemand::json_type type) {
@@ -109,13 +97,7 @@ Result<Cell> cell_of(ondemand::value& value, ValueType type) {
 
 Result<JsonBody> JsonBody::parse(std::string_view body) {
   if (body.empty()) return fail_value("the body is empty, not JSON");
-  ThreadParser& own = thread_parser();
-  if (own.text.size() < body.size() + simdjson::SIMDJSON_PADDING)
-    own.text.resize(2 * (body.size() + simdjson::SIMDJSON_PADDING));
-  std::memcpy(own.text.data(), body.data(), body.size());
-  std::memset(own.text.data() + body.size(), ' ', simdjson::SIMDJSON_PADDING);
-  const auto error =
-      own.parser.iterate(own.text.data(), body.size(), own.text.size()).get(own.document);
+  const simdjson::error_code error = thread_parser().parse(body);
   if (error) return fail_json(error);
   return JsonBody();
 }

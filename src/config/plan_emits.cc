@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "config/json_text.h"
 #include "config/plan_parts.h"
+#include "model/json_text.h"
 #include "model/ledger.h"
 
 namespace once {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
+
+#include "model/json_parser.h"
+#include "model/json_text.h"
 
 namespace once {
 namespace {
@@ -17,16 +19,9 @@ namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t depth_max = 64;
 
-// The parser needs some readable bytes after the text, so each body is copied to where they are.
 // The buffers stay from one message to the next.
-struct ThreadParser {
-  ondemand::parser parser;
-  std::vector<char> text;
-  ondemand::document document;
-};
-
-ThreadParser& thread_parser() {
-  thread_local ThreadParser own;
+JsonParser& thread_parser() {
+  thread_local JsonParser own;
   return own;
 }
 
@@ -37,11 +32,6 @@ tl::unexpected<Error> no_id(std::string text) {
 tl::unexpected<Error> no_id(std::string_view pointer, simdjson::error_code error) {
   return no_id(fmt::format("the body has no usable value at {} ({})", pointer,
                            simdjson::error_message(error)));
-}
-
-std::string_view without_blanks(std::string_view token) {
-  const auto end = token.find_last_not_of(" \t\r\n");
-  return token.substr(0, end == std::string_view::npos ? 0 : end + 1);
 }
 
 bool is_integer(std::string_view token) {
@@ -74,18 +64,6 @@ simdjson::error_code append_number(std::string& out, ondemand::value& value) {
   return simdjson::SUCCESS;
 }
 
-void append_quoted(std::string& out, std::string_view text) {
-  out.push_back('"');
-  for (const char byte : text) {
-    if (byte == '"' || byte == '\\') out.push_back('\\');
-    if (static_cast<unsigned char>(byte) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned int>(byte));
-    else
-      out.push_back(byte);
-  }
-  out.push_back('"');
-}
-
 simdjson::error_code append_canonical(std::string& out, ondemand::value value, std::size_t depth);
 
 simdjson::error_code append_object(std::string& out, ondemand::value& value, std::size_t depth) {
@@ -97,7 +75,7 @@ simdjson::error_code append_object(std::string& out, ondemand::value& value, std
     ondemand::value member;
     if (const auto error = field.unescaped_key().get(name)) return error;
     std::string text;
-    append_quoted(text, name);  // copied now: the next member overwrites it
+    append_json_text(text, name);  // copied now: the next member overwrites it
     if (const auto error = field.value().get(member)) return error;
     members.emplace_back(std::move(text), std::string());
     if (const auto error = append_canonical(members.back().second, member, depth + 1)) return error;
@@ -142,7 +120,7 @@ simdjson::error_code append_canonical(std::string& out, ondemand::value value, s
     case ondemand::json_type::string: {
       std::string_view text;
       if (const auto error = value.get_string().get(text)) return error;
-      append_quoted(out, text);
+      append_json_text(out, text);
       return simdjson::SUCCESS;
     }
     case ondemand::json_type::boolean: {
@@ -180,13 +158,7 @@ bool is_json_pointer(std::string_view pointer) {
 
 Result<JsonFields> JsonFields::parse(std::string_view body) {
   if (body.empty()) return no_id("the body is empty");
-  ThreadParser& own = thread_parser();
-  if (own.text.size() < body.size() + simdjson::SIMDJSON_PADDING)
-    own.text.resize(2 * (body.size() + simdjson::SIMDJSON_PADDING));
-  std::memcpy(own.text.data(), body.data(), body.size());
-  std::memset(own.text.data() + body.size(), ' ', simdjson::SIMDJSON_PADDING);
-  const auto error =
-      own.parser.iterate(own.text.data(), body.size(), own.text.size()).get(own.document);
+  const simdjson::error_code error = thread_parser().parse(body);
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
   if (error) return no_id(fmt::format("the body is not JSON ({})", simdjson::error_message(error)));

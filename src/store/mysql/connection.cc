@@ -4,7 +4,6 @@
 #include <errmsg.h>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -22,15 +21,6 @@ constexpr std::size_t queued_count_goal = 20'000;
 constexpr std::size_t bulk_rows_min = 16;
 constexpr std::size_t statements_kept_max = 200;
 constexpr std::size_t statement_kept_bytes_max = 4096;
-
-std::string_view shortened(std::string_view statement) { return statement.substr(0, 200); }
-
-template <class T>
-T parse(std::string_view text) {
-  T number{};
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 }  // namespace
 
@@ -72,9 +62,9 @@ Row MysqlAnswer::row(int row) const {
       case MYSQL_TYPE_INT24:
       case MYSQL_TYPE_LONG:
       case MYSQL_TYPE_LONGLONG:
-      case MYSQL_TYPE_YEAR: made.emplace_back(parse<std::int64_t>(text)); break;
+      case MYSQL_TYPE_YEAR: made.emplace_back(number_in<std::int64_t>(text)); break;
       case MYSQL_TYPE_FLOAT:
-      case MYSQL_TYPE_DOUBLE: made.emplace_back(parse<double>(text)); break;
+      case MYSQL_TYPE_DOUBLE: made.emplace_back(number_in<double>(text)); break;
       default: made.emplace_back(std::move(text));
     }
   }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -17,15 +16,6 @@ constexpr std::size_t prepared_max = 500;
 
 constexpr Oid bool_type = 16, bytea_type = 17, int8_type = 20, int2_type = 21, int4_type = 23,
               oid_type = 26, float4_type = 700, float8_type = 701;
-
-std::string_view shortened(std::string_view statement) { return statement.substr(0, 200); }
-
-template <class T>
-T parse(std::string_view text) {
-  T number{};
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 int digit_of(char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; }
 
@@ -43,7 +33,7 @@ std::string decode_hex(std::string_view text) {
 
 std::int64_t PgAnswer::touched() const {
   const std::string_view count = PQcmdTuples(result_.get());
-  return count.empty() ? 0 : parse<std::int64_t>(count);
+  return count.empty() ? 0 : number_in<std::int64_t>(count);
 }
 
 std::string_view PgAnswer::text(int row, int column) const {
@@ -69,10 +59,10 @@ Row PgAnswer::row(int row) const {
       case int2_type:
       case int4_type:
       case int8_type:
-      case oid_type: made.emplace_back(parse<std::int64_t>(text(row, column))); break;
+      case oid_type: made.emplace_back(number_in<std::int64_t>(text(row, column))); break;
       case bool_type: made.emplace_back(std::int64_t{text(row, column) == "t" ? 1 : 0}); break;
       case float4_type:
-      case float8_type: made.emplace_back(parse<double>(text(row, column))); break;
+      case float8_type: made.emplace_back(number_in<double>(text(row, column))); break;
       default: made.emplace_back(bytes(row, column));
     }
   }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/sql/connection.h"
 
-#include <charconv>
-
 namespace once {
 
 std::int64_t SqlAnswer::number(int row, int column) const {
-  const std::string text = bytes(row, column);
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return number_in<std::int64_t>(bytes(row, column));
 }
 
 Result<std::unique_ptr<SqlAnswer>> SqlConnection::ask(std::string_view statement,

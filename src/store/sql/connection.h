@@ -3,6 +3,7 @@
 
 #include <once/sql.h>
 
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -15,6 +16,17 @@ namespace once {
 
 // Where an error came from: the same code means another thing for a commit.
 enum class SqlStage : std::uint8_t { open, statement, commit };
+
+// A number as a server prints it.
+template <class T>
+T number_in(std::string_view text) {
+  T number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// A statement as errors show it.
+inline std::string_view shortened(std::string_view statement) { return statement.substr(0, 200); }
 
 // What one statement answered.
 class SqlAnswer {

@@ -11,6 +11,7 @@ void bench_log(const Settings& settings);
 void bench_growth(const Settings& settings);
 void bench_servers(const Settings& settings);
 void bench_servers_growth(const Settings& settings);
+void bench_kafka(const Settings& settings);   // only where Kafka and the binary are built
 void bench_claims(const Settings& settings);  // only where the Redis store is built
 
 }  // namespace once::bench

@@ -35,6 +35,13 @@ int main(int argc, char** argv) {
     std::puts("skipped: claims, since the Redis store was not built");
 #endif
   });
+  app.add_subcommand("kafka", "once run from Kafka, consumers by hand, librdkafka")->callback([&] {
+#ifdef ONCE_WITH_KAFKA
+    once::bench::bench_kafka(settings);
+#else
+    std::puts("skipped: kafka, since the source or the binary was not built");
+#endif
+  });
   app.require_subcommand(1);
   app.parse_complete_callback([&] {
     if (!settings.quick) return;

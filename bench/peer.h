@@ -29,6 +29,9 @@ class Peer {
   // Set-based: all messages in one transaction, of each new id the account is changed.
   virtual void handle_all(std::span<const Message> messages) = 0;
 
+  // Set-based without ids: what comes twice is paid twice.
+  virtual void pay_all(std::span<const Message> messages) = 0;
+
   // Puts ids into the empty ledger of our store, as if that many messages of `scope` had been
   // handled, only faster. `progress` is told how many are in.
   virtual void fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,

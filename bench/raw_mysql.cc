@@ -61,17 +61,25 @@ MYSQL_BIND bind_number(std::int64_t& number) {
   return bind;
 }
 
+using Amounts = std::map<std::string_view, int>;
+
 // How much each account gets from the messages whose ids are new.
-std::string changes_of(std::span<const Message> messages, const std::set<std::string>& fresh) {
-  std::map<std::string_view, int> amounts;
+Amounts amounts_of(std::span<const Message> messages, const std::set<std::string>& fresh) {
+  Amounts amounts;
   for (const Message& message : messages)
     if (fresh.size() == messages.size() ||
         fresh.contains(std::string(CompactId(message.id).bytes())))
       ++amounts[message.key];
-  std::string changes = "[";
+  return amounts;
+}
+
+std::string update_of(const Amounts& amounts) {
+  std::string changes;
   for (const auto& [account, amount] : amounts)
-    changes += fmt::format("{}[{},{}]", changes.size() > 1 ? "," : "", account, amount);
-  return changes + "]";
+    changes += fmt::format("{}[{},{}]", changes.empty() ? "" : ",", account, amount);
+  return "UPDATE account JOIN JSON_TABLE('[" + changes +
+         "]', '$[*]' COLUMNS (number INT PATH '$[0]', amount INT PATH '$[1]')) AS due "
+         "ON account.number = due.number SET balance = balance + due.amount";
 }
 
 }  // namespace
@@ -165,9 +173,13 @@ void RawMysql::handle_all(std::span<const Message> messages) {
   while (MYSQL_ROW row = mysql_fetch_row(result))
     fresh.emplace_hint(fresh.end(), row[0], mysql_fetch_lengths(result)[0]);
   mysql_free_result(result);
-  run("UPDATE account JOIN JSON_TABLE('" + changes_of(messages, fresh) +
-      "', '$[*]' COLUMNS (number INT PATH '$[0]', amount INT PATH '$[1]')) AS due "
-      "ON account.number = due.number SET balance = balance + due.amount; COMMIT");
+  run(update_of(amounts_of(messages, fresh)) + "; COMMIT");
+}
+
+void RawMysql::pay_all(std::span<const Message> messages) {
+  Amounts amounts;
+  for (const Message& message : messages) ++amounts[message.key];
+  run(update_of(amounts));
 }
 
 void RawMysql::fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,

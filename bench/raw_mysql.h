@@ -19,6 +19,7 @@ class RawMysql final : public Peer {
   std::int64_t number(const std::string& statement) override;
   void handle(const Message& message) override;
   void handle_all(std::span<const Message> messages) override;
+  void pay_all(std::span<const Message> messages) override;
   void fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,
                    const std::function<void(std::uint64_t)>& progress) override;
 

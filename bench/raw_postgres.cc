@@ -69,7 +69,7 @@ std::int64_t RawPostgres::number(const std::string& statement) {
 void RawPostgres::prepare() {
   if (prepared_) return;
   prepared_ = true;
-  constexpr std::array<std::array<const char*, 2>, 5> statements{{
+  constexpr std::array<std::array<const char*, 2>, 6> statements{{
       {"start", "BEGIN"},
       {"mark", "INSERT INTO processed VALUES ($1) ON CONFLICT DO NOTHING"},
       {"pay", "UPDATE account SET balance = balance + $1 WHERE number = $2"},
@@ -81,6 +81,10 @@ void RawPostgres::prepare() {
        "RETURNING id) "
        "UPDATE account SET balance = balance + due.amount FROM (SELECT account, count(*) AS amount "
        "FROM offered JOIN fresh USING (id) GROUP BY account) AS due WHERE number = due.account"},
+      {"pay_all",
+       "UPDATE account SET balance = balance + due.amount FROM (SELECT account, count(*) AS amount "
+       "FROM unnest($1::integer[]) AS o (account) GROUP BY account) AS due "
+       "WHERE number = due.account"},
   }};
   for (const auto& [name, statement] : statements)
     done(PQprepare(connection_, name, statement, 0, nullptr));
@@ -108,6 +112,13 @@ void RawPostgres::handle_all(std::span<const Message> messages) {
   const std::string accounts = array_of(messages, [](const Message& m) { return m.key; });
   const std::array values{ids.c_str(), accounts.c_str()};
   execute("set_based", values);
+}
+
+void RawPostgres::pay_all(std::span<const Message> messages) {
+  prepare();
+  const std::string accounts = array_of(messages, [](const Message& m) { return m.key; });
+  const std::array values{accounts.c_str()};
+  execute("pay_all", values);
 }
 
 void RawPostgres::fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,

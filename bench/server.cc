@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server.h"
 
+#include <fmt/format.h>
 #include <once/open.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -61,6 +62,15 @@ std::vector<ServerKind> server_kinds() {
                    }});
 #endif
   return kinds;
+}
+
+void make_accounts(const ServerKind& kind, Peer& peer) {
+  const bool is_postgres = kind.name == "postgresql";
+  peer.run("CREATE TABLE account (number INTEGER PRIMARY KEY, balance BIGINT NOT NULL)");
+  peer.run(is_postgres ? "INSERT INTO account SELECT i, 0 FROM generate_series(0, 9999) AS i"
+                       : "INSERT INTO account SELECT seq, 0 FROM seq_0_to_9999");
+  peer.run(fmt::format("CREATE TABLE processed (id {} NOT NULL PRIMARY KEY)",
+                       is_postgres ? "UUID" : "BINARY(17)"));
 }
 
 Server::Server(const Settings& settings) : workspace_(settings) {}

@@ -23,6 +23,9 @@ struct ServerKind {
 
 std::vector<ServerKind> server_kinds();
 
+// The accounts of all messages, and the table of ids that the recipes by hand have.
+void make_accounts(const ServerKind& kind, Peer& peer);
+
 // A server of this benchmark, made by tools/server.py in the measured directory; gone at the end.
 class Server {
  public:

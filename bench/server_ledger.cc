@@ -102,12 +102,7 @@ class Forgetting {
 
 ServerLedger::ServerLedger(const ServerKind& kind, const std::string& url)
     : kind_(kind), url_(url), peer_(kind.connect(url)) {
-  const bool is_postgres = kind.name == "postgresql";
-  peer_->run("CREATE TABLE account (number INTEGER PRIMARY KEY, balance BIGINT NOT NULL)");
-  peer_->run(is_postgres ? "INSERT INTO account SELECT i, 0 FROM generate_series(0, 9999) AS i"
-                         : "INSERT INTO account SELECT seq, 0 FROM seq_0_to_9999");
-  peer_->run(fmt::format("CREATE TABLE processed (id {} NOT NULL PRIMARY KEY)",
-                         is_postgres ? "UUID" : "BINARY(17)"));
+  make_accounts(kind, *peer_);
   store_ = must(kind.open_store(url));
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/url.h"
 #include "config/message_values.h"
+#include "model/sql_text.h"
 
 namespace once {
 
@@ -78,18 +78,9 @@ namespace {
 // The database can plan these without running them; what begins otherwise is left to the first
 // message.
 bool can_be_explained(std::string_view statement) {
-  std::string first;
-  for (const char c : statement) {
-    if (std::isalpha(static_cast<unsigned char>(c)) == 0) {
-      if (!first.empty()) break;
-      if (std::isspace(static_cast<unsigned char>(c)) == 0) return false;
-      continue;
-    }
-    first += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
   constexpr std::array<std::string_view, 6> words{"select", "insert",  "update",
                                                   "delete", "replace", "with"};
-  return std::find(words.begin(), words.end(), first) != words.end();
+  return std::find(words.begin(), words.end(), first_word(statement)) != words.end();
 }
 
 // The error of a message that spoils its batch, and what to settle for it. All that the batch wrote

@@ -116,6 +116,18 @@ void split_sql(std::string_view statement, const SqlSyntax& syntax,
   }
 }
 
+std::string first_word(std::string_view statement) {
+  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  const auto begin = std::find_if_not(statement.begin(), statement.end(), is_space);
+  const auto end = std::find_if_not(begin, statement.end(), is_word);
+  return lower({begin, end});
+}
+
+bool is_write(std::string_view statement) {
+  constexpr std::array<std::string_view, 4> writes{"insert", "update", "delete", "replace"};
+  return std::find(writes.begin(), writes.end(), first_word(statement)) != writes.end();
+}
+
 Status check_handler_statement(std::string_view statement, const SqlSyntax& syntax) {
   std::string first;
   bool names_books = false;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace once {
@@ -29,6 +30,12 @@ enum class SqlPiece : std::uint8_t {
 // Splits a statement; the pieces together are the statement.
 void split_sql(std::string_view statement, const SqlSyntax& syntax,
                const std::function<void(SqlPiece, std::string_view)>& take);
+
+// The word that a statement begins with, in small letters; empty if it begins with something else.
+std::string first_word(std::string_view statement);
+
+// It inserts, changes or deletes rows, and begins with what it does.
+bool is_write(std::string_view statement);
 
 // Refuses what a handler may not do: end the transaction, or change the books of Once.
 [[nodiscard]] Status check_handler_statement(std::string_view statement, const SqlSyntax& syntax);

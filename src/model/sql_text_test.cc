@@ -30,6 +30,17 @@ std::string sketch(std::string_view statement, const SqlSyntax& syntax) {
   return made;
 }
 
+TEST(SqlText, the_first_word_says_whether_it_writes) {
+  EXPECT_EQ(first_word("\n  UPDATE a SET b = 1"), "update");
+  EXPECT_EQ(first_word("/* why */ UPDATE a"), "");
+  EXPECT_EQ(first_word(""), "");
+  EXPECT_TRUE(is_write("insert into a values (?)"));
+  EXPECT_TRUE(is_write("Replace INTO a VALUES (?)"));
+  EXPECT_FALSE(is_write("updated"));
+  EXPECT_FALSE(is_write("SELECT 1"));
+  EXPECT_FALSE(is_write("WITH x AS (SELECT 1) DELETE FROM a"));
+}
+
 TEST(SqlText, what_is_quoted_is_not_looked_into) {
   EXPECT_EQ(sketch("a = ? AND b = '?'", postgres), "a = <> AND b = [3]");
   EXPECT_EQ(sketch("'it''s ?' ?", postgres), "[4][5] <>");

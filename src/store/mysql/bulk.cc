@@ -8,13 +8,6 @@
 namespace once {
 namespace {
 
-// Text and bytes of a value; nothing for a number.
-std::string_view bytes_of(const Value& value) {
-  if (const auto* text = std::get_if<std::string_view>(&value.variant())) return *text;
-  if (const auto* blob = std::get_if<Blob>(&value.variant())) return blob->bytes;
-  return {};
-}
-
 // One parameter of all rows, as the library wants it.
 struct Column {
   std::vector<std::int64_t> integers = {};
@@ -54,24 +47,6 @@ struct Column {
 };
 
 }  // namespace
-
-KeptValues::KeptValues(std::span<const Value> values) {
-  std::size_t size = 0;
-  for (const Value& value : values) size += bytes_of(value).size();
-  bytes_.reserve(size);
-  values_.reserve(values.size());
-  for (const Value& value : values) {
-    const std::string_view bytes = bytes_of(value);
-    const std::string_view kept(bytes_.data() + bytes_.size(), bytes.size());
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    if (std::holds_alternative<std::string_view>(value.variant()))
-      values_.emplace_back(kept);
-    else if (std::holds_alternative<Blob>(value.variant()))
-      values_.emplace_back(Blob{kept});
-    else
-      values_.push_back(value);
-  }
-}
 
 bool RowTypes::take(std::span<const Value> row) {
   for (std::size_t i = 0; i < types_.size(); ++i) {

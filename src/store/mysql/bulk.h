@@ -12,19 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "store/sql/kept_values.h"
+
 namespace once {
-
-// Values with copies of the bytes that they refer to.
-class KeptValues {
- public:
-  explicit KeptValues(std::span<const Value> values);
-  std::span<const Value> values() const { return values_; }
-  std::size_t bytes() const { return bytes_.size() + values_.size() * sizeof(std::int64_t); }
-
- private:
-  std::vector<char> bytes_;  // stays where it is when this is moved
-  std::vector<Value> values_;
-};
 
 // The types of the parameters of rows that can be sent together. A null fits every type.
 class RowTypes {

@@ -6,8 +6,10 @@
 
 #include <utility>
 
+#include "base/assert.h"
 #include "base/failpoint.h"
 #include "store/mysql/error.h"
+#include "store/mysql/loop.h"
 #include "store/mysql/render.h"
 
 namespace once {
@@ -18,7 +20,8 @@ namespace {
 constexpr std::size_t queued_bytes_goal = 1 << 20;
 constexpr std::size_t queued_count_goal = 20'000;
 // Fewer are not worth the round trips.
-constexpr std::size_t bulk_rows_min = 16;
+constexpr std::size_t equal_rows_min = 16;
+constexpr unsigned long version_with_json_table = 100'600;  // of MariaDB
 constexpr std::size_t statements_kept_max = 200;
 constexpr std::size_t statement_kept_bytes_max = 4096;
 
@@ -102,6 +105,8 @@ Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const MysqlAddres
     return fail(error_from_mysql(CR_SSL_CONNECTION_ERROR, SqlStage::open, connection->where_,
                                  "connect", "SSL is required, and the server does not offer it"));
   connection->knows_bulk_ = BulkStatement::is_known_to(*handle);
+  connection->knows_loops_ =
+      connection->knows_bulk_ && mysql_get_server_version(handle) >= version_with_json_table;
   ONCE_TRY(connection->configure());
   return connection;
 }
@@ -202,12 +207,12 @@ void MysqlConnection::flush() {
   const std::span<const Pending> pending = queued;
   // After an error nothing is run: what was queued behind it belongs to a transaction that is lost.
   for (std::size_t at = 0; at < pending.size() && first_;) {
-    std::size_t together = bulk_run(pending.subspan(at));
+    std::size_t together = equal_run(pending.subspan(at));
     std::size_t end = at + together;
-    if (together >= bulk_rows_min) {
-      flush_bulk(pending.subspan(at, together));
+    if (together >= equal_rows_min) {
+      flush_equal(pending.subspan(at, together));
     } else {
-      while (end < pending.size() && (together = bulk_run(pending.subspan(end))) < bulk_rows_min)
+      while (end < pending.size() && (together = equal_run(pending.subspan(end))) < equal_rows_min)
         end += together;
       flush_packet(pending.subspan(at, end - at));
     }
@@ -215,13 +220,14 @@ void MysqlConnection::flush() {
   }
 }
 
-std::size_t MysqlConnection::bulk_run(std::span<const Pending> pending) const {
+std::size_t MysqlConnection::equal_run(std::span<const Pending> pending) const {
   const Pending& first = pending.front();
   const std::size_t columns = first.values.values().size();
-  if (!knows_bulk_ || first.is_counted || columns == 0 || !first.pieces->is_write()) return 1;
+  const bool is_known = first.is_counted ? knows_loops_ : knows_bulk_;
+  if (!is_known || columns == 0 || !first.pieces->is_write()) return 1;
   RowTypes types(columns);
   std::size_t count = 0;
-  while (count < pending.size() && !pending[count].is_counted &&
+  while (count < pending.size() && pending[count].is_counted == first.is_counted &&
          pending[count].pieces == first.pieces && types.take(pending[count].values.values()))
     ++count;
   return count;
@@ -260,22 +266,59 @@ BulkStatement* MysqlConnection::bulk_statement(const std::string& statement) {
 }
 
 // If one of them fails, nobody says which: all are undone, and run again one by one.
-void MysqlConnection::flush_bulk(std::span<const Pending> pending) {
+void MysqlConnection::flush_equal(std::span<const Pending> pending) {
   BulkStatement* const bulk = bulk_statement(pending.front().pieces->prepared());
   if (bulk == nullptr) return flush_packet(pending);
-  std::vector<Value> values;
-  for (const Pending& one : pending)
-    values.insert(values.end(), one.values.values().begin(), one.values.values().end());
   if (!command("SAVEPOINT once_bulk"))
     return tell(pending.front(), error(SqlStage::statement, "SAVEPOINT"));
-  if (bulk->run(values, pending.size())) return;
-  Error failed = error(SqlStage::statement, pending.front().statement, bulk->code(), bulk->text());
+  std::optional<Error> failed =
+      pending.front().is_counted ? run_loop(pending) : run_bulk(*bulk, pending);
+  if (!failed) return;
   // A store that is away, or a rival: no message is to blame, and there may be nothing to undo.
-  if (failed.remedy == Remedy::retry || failed.remedy == Remedy::recheck)
-    return tell(pending.front(), std::move(failed));
+  if (failed->remedy == Remedy::retry || failed->remedy == Remedy::recheck)
+    return tell(pending.front(), std::move(*failed));
   if (!command("ROLLBACK TO SAVEPOINT once_bulk"))
     return tell(pending.front(), error(SqlStage::statement, "ROLLBACK TO SAVEPOINT"));
   flush_packet(pending);
+}
+
+std::optional<Error> MysqlConnection::run_bulk(BulkStatement& bulk,
+                                               std::span<const Pending> pending) {
+  std::vector<Value> values;
+  for (const Pending& one : pending)
+    values.insert(values.end(), one.values.values().begin(), one.values.values().end());
+  if (bulk.run(values, pending.size())) return std::nullopt;
+  return error(SqlStage::statement, pending.front().statement, bulk.code(), bulk.text());
+}
+
+std::optional<Error> MysqlConnection::run_loop(std::span<const Pending> pending) {
+  RowTypes types(pending.front().values.values().size());
+  std::vector<std::span<const Value>> rows;
+  for (const Pending& one : pending) {
+    rows.push_back(one.values.values());
+    ONCE_ASSERT(types.take(rows.back()));
+  }
+  const auto text = text_of_command(loop_block(pending.front().pieces->prepared(), types, rows));
+  if (!text) return error(SqlStage::statement, pending.front().statement);
+  const auto counts = counts_of_loop(*text, rows.size());
+  if (!counts)
+    return Error{Remedy::stop, "protocol", where_ + ": a loop was answered with " + *text, {}};
+  for (std::size_t i = 0; i < pending.size(); ++i)
+    if (pending[i].then) remember(pending[i].then(std::make_unique<SqlCount>((*counts)[i])));
+  return std::nullopt;
+}
+
+std::optional<std::string> MysqlConnection::text_of_command(std::string_view statement) {
+  if (!command(statement)) return std::nullopt;
+  std::optional<std::string> text;
+  if (MYSQL_RES* const result = mysql_store_result(&handle_)) {
+    const MysqlAnswer answer(result, 0);
+    if (answer.rows() == 1) text = answer.bytes(0, 0);
+  }
+  // What the block as a whole answers follows.
+  while (mysql_more_results(&handle_))
+    if (mysql_next_result(&handle_) != 0) return std::nullopt;
+  return text;
 }
 
 Result<std::int64_t> MysqlConnection::run_bulk(const std::string& statement,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -44,9 +45,10 @@ class MysqlAnswer final : public SqlAnswer {
   std::int64_t touched_;
 };
 
-// One connection. Queued statements are sent as one packet, and answered one by one; many writes in
-// a row that only differ in their values, and whose rows nobody counts, are sent as one statement
-// where the server knows how.
+// One connection. Queued statements are sent as one packet, and answered one by one. Many writes in
+// a row that only differ in their values are sent as one where the server knows how: as one
+// statement with many rows of values, or, if somebody wants to know how many rows each touched, as
+// a block that loops over the values.
 class MysqlConnection final : public SqlConnection {
  public:
   [[nodiscard]] static Result<std::unique_ptr<MysqlConnection>> open(const MysqlAddress& address);
@@ -85,12 +87,17 @@ class MysqlConnection final : public SqlConnection {
                bool is_counted);
   // Sends what is queued and takes the answers.
   void flush();
-  // How many of these, from the first on, can be one statement.
-  std::size_t bulk_run(std::span<const Pending> pending) const;
+  // How many of these, from the first on, can be sent as one.
+  std::size_t equal_run(std::span<const Pending> pending) const;
   void flush_packet(std::span<const Pending> pending);
-  void flush_bulk(std::span<const Pending> pending);
+  void flush_equal(std::span<const Pending> pending);
+  // Both answer what went wrong; then nobody knows which of them it was.
+  std::optional<Error> run_bulk(BulkStatement& bulk, std::span<const Pending> pending);
+  std::optional<Error> run_loop(std::span<const Pending> pending);
   BulkStatement* bulk_statement(const std::string& statement);
   bool command(std::string_view statement);
+  // The text that a command answers; unset: it failed.
+  std::optional<std::string> text_of_command(std::string_view statement);
   // False: what is behind it was not run.
   bool receive(const Pending& pending, bool failed);
   void tell(const Pending& pending, Error error);
@@ -101,6 +108,7 @@ class MysqlConnection final : public SqlConnection {
   MYSQL handle_{};
   bool initialised_ = false;
   bool knows_bulk_ = false;
+  bool knows_loops_ = false;
   const std::string where_;
   std::vector<Pending> pending_;
   std::size_t pending_bytes_ = 0;

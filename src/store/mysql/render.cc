@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
+#include <charconv>
 #include <cmath>
 
 namespace once {
-namespace {
 
 void append_hex(std::string& into, std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -19,12 +17,21 @@ void append_hex(std::string& into, std::string_view bytes) {
   }
 }
 
+void append_number(std::string& into, double number) {
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof text, number, std::chars_format::scientific).ptr;
+  into.append(text, end);
+}
+
+namespace {
+
 struct Literal {
   std::string& into;
 
   void operator()(std::nullptr_t) const { into += "NULL"; }
   void operator()(std::int64_t number) const { into += fmt::format("{}", number); }
-  void operator()(double number) const { into += fmt::format("{:e}", number); }
+  void operator()(double number) const { append_number(into, number); }
   void operator()(std::string_view text) const {
     into += "_utf8mb4 x'";
     append_hex(into, text);
@@ -89,14 +96,6 @@ void StatementPieces::render(std::span<const Value> values, std::string& into) c
     std::visit(Literal{into}, values[i].variant());
     into += pieces_[i + 1];
   }
-}
-
-bool StatementPieces::is_write() const {
-  constexpr std::array<std::string_view, 4> writes{"insert", "update", "delete", "replace"};
-  std::string first;
-  for (const char c : statement_.substr(0, statement_.find(' ')))
-    first += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::find(writes.begin(), writes.end(), first) != writes.end();
 }
 
 std::string StatementPieces::prepared() const {

@@ -27,8 +27,7 @@ class StatementPieces {
   // are written in hexadecimal: whatever they hold, they cannot end what they stand in. The values
   // were checked.
   void render(std::span<const Value> values, std::string& into) const;
-  // It inserts, changes or deletes rows.
-  bool is_write() const;
+  bool is_write() const { return once::is_write(statement_); }
   // With one `?` for each parameter, as a server prepares it.
   std::string prepared() const;
 
@@ -36,6 +35,11 @@ class StatementPieces {
   std::string statement_;
   std::vector<std::string> pieces_;  // before, between and behind the parameters
 };
+
+// As hexadecimal digits, which mean nothing to any parser.
+void append_hex(std::string& into, std::string_view bytes);
+// With all its digits, and so that no parser takes it for a decimal.
+void append_number(std::string& into, double number);
 
 [[nodiscard]] Result<std::string> render(std::string_view statement, std::span<const Value> values);
 

@@ -44,6 +44,20 @@ class SqlAnswer {
   std::int64_t number(int row, int column) const;
 };
 
+// The answer to one of many writes that were run as one.
+class SqlCount final : public SqlAnswer {
+ public:
+  explicit SqlCount(std::int64_t touched) : touched_(touched) {}
+  int rows() const override { return 0; }
+  std::int64_t touched() const override { return touched_; }
+  bool is_null(int, int) const override { return true; }
+  std::string bytes(int, int) const override { return {}; }
+  Row row(int) const override { return {}; }
+
+ private:
+  const std::int64_t touched_;
+};
+
 // One connection to a server. Statements are queued and sent together, and only `sync` waits. Used
 // by one thread at a time; the owner sees to that.
 class SqlConnection {

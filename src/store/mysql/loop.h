@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/mysql/bulk.h"
+
+namespace once {
+
+// A block for MariaDB that runs one write for every row of values, in their order, and answers a
+// text with how many rows each touched. `statement` has one `?` for each value; the rows are of the
+// types that `types` took. Where one of them fails, those behind it are not run.
+std::string loop_block(std::string_view statement, const RowTypes& types,
+                       std::span<const std::span<const Value>> rows);
+
+// What the block answers; unset if it is anything but `rows` numbers.
+std::optional<std::vector<std::int64_t>> counts_of_loop(std::string_view text, std::size_t rows);
+
+}  // namespace once

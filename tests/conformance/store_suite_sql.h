@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
+
 #include "conformance/store_fixture.h"
 
 namespace once::testing {
@@ -30,6 +32,42 @@ class SqlStoreSuite : public StoreSuite {
       return status;
     }
     return committed;
+  }
+
+  // What a pipeline does with a batch: whoever spoils it is left out, and the others go again.
+  // Answers who was left out, in the order in which they were found.
+  using Work = std::function<Status(SqlTransaction&, std::size_t)>;
+  std::vector<std::size_t> left_out_of(std::size_t count, const Work& work) {
+    std::vector<std::size_t> left_out;
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const Status status = outcome_of([&](SqlTransaction& sql) -> Status {
+        for (std::size_t i = 0; i < count; ++i) {
+          if (std::find(left_out.begin(), left_out.end(), i) != left_out.end()) continue;
+          sql.on_behalf_of(i);
+          ONCE_TRY(work(sql, i));
+        }
+        return {};
+      });
+      if (status) return left_out;
+      EXPECT_EQ(status.error().remedy, Remedy::park) << status.error().text;
+      EXPECT_TRUE(status.error().culprit) << status.error().text;
+      if (!status.error().culprit) break;
+      left_out.push_back(status.error().culprit->message);
+    }
+    ADD_FAILURE() << "the batch was never well";
+    return left_out;
+  }
+
+  // The accounts from 1000 on, which tests of many writes make.
+  std::map<std::int64_t, std::int64_t> many_balances() {
+    auto transaction = begin();
+    const Rows found = transaction->sql()
+                           ->query("SELECT id, balance FROM account WHERE id >= 1000 ORDER BY id")
+                           .value();
+    std::map<std::int64_t, std::int64_t> all;
+    for (const Row& row : found)
+      all.emplace(std::get<std::int64_t>(row.at(0)), std::get<std::int64_t>(row.at(1)));
+    return all;
   }
 
   std::vector<std::int64_t> balances() {
@@ -175,6 +213,122 @@ TEST_P(SqlStoreSuite, many_equal_writes_take_effect_one_after_the_other) {
   for (int i = 0; i < 40; ++i)
     EXPECT_EQ(found[static_cast<std::size_t>(3 + i)],
               (Row{std::int64_t{100 + i}, i % 3 == 0 ? Field(nullptr) : Field(std::int64_t{i})}));
+}
+
+inline constexpr const char* insert_sql = "INSERT INTO account VALUES (?, ?)";
+inline constexpr std::size_t many = 1000;
+
+TEST_P(SqlStoreSuite, of_a_thousand_equal_writes_the_one_that_misses_its_row_is_left_out) {
+  ASSERT_TRUE(left_out_of(many, [](SqlTransaction& sql, std::size_t i) {
+                return sql.execute(insert_sql, {1000 + i, i}, rows(1));
+              }).empty());
+  EXPECT_EQ(left_out_of(many,
+                        [](SqlTransaction& sql, std::size_t i) {
+                          return sql.execute(add_sql, {i + 1, i == 517 ? 99'999 : 1000 + i},
+                                             rows(1, rejected("no such account")));
+                        }),
+            std::vector<std::size_t>{517});
+  const auto found = many_balances();
+  ASSERT_EQ(found.size(), many);
+  for (std::size_t i = 0; i < many; ++i)
+    EXPECT_EQ(found.at(static_cast<std::int64_t>(1000 + i)),
+              static_cast<std::int64_t>(i == 517 ? i : 2 * i + 1))
+        << i;
+}
+
+TEST_P(SqlStoreSuite, of_a_thousand_equal_writes_those_that_are_refused_are_left_out_in_order) {
+  const auto work = [](SqlTransaction& sql, std::size_t i) {
+    switch (i) {
+      case 401: return sql.execute(insert_sql, {1000 + i, -1});     // CHECK
+      case 402: return sql.execute(insert_sql, {1000 + i - 1, 5});  // UNIQUE, if 401 were there
+      case 623: return sql.execute(insert_sql, {1622, 5});          // UNIQUE
+      case 999: return sql.execute(insert_sql, {"no number", 5});   // of another type
+      default: return sql.execute(insert_sql, {1000 + i, i});
+    }
+  };
+  EXPECT_EQ(left_out_of(many, work), (std::vector<std::size_t>{401, 623, 999}));
+  std::map<std::int64_t, std::int64_t> expected;
+  for (std::int64_t i = 0; i < 999; ++i)
+    if (i != 401 && i != 623) expected[i == 402 ? 1401 : 1000 + i] = i == 402 ? 5 : i;
+  EXPECT_EQ(many_balances(), expected);
+}
+
+// The later failure may only be there because of what the earlier message did.
+TEST_P(SqlStoreSuite, of_many_equal_writes_the_first_that_spoils_the_batch_is_named_first) {
+  const auto work = [](SqlTransaction& sql, std::size_t i) {
+    // The fourth touches two rows, and leaves both too little for those behind it.
+    return sql.execute("UPDATE account SET balance = balance - ? WHERE id = ? OR id = ?",
+                       {i == 3 ? 95 : 1, i % 3 + 1, i == 3 ? 2 : 0}, rows(1));
+  };
+  EXPECT_EQ(left_out_of(60, work), std::vector<std::size_t>{3});
+  EXPECT_EQ(balances(), (std::vector<std::int64_t>{81, 80, 80}));
+}
+
+TEST_P(SqlStoreSuite, values_of_every_kind_are_the_same_in_many_equal_writes) {
+  std::string every_byte;
+  for (int byte = 0; byte < 256; ++byte) every_byte += static_cast<char>(byte);
+  constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max();
+  const std::vector<double> doubles{0.1, -1.0 / 3, 1.7976931348623157e308, 2.2250738585072014e-308};
+  const std::vector<std::string> texts{"",      "'", "\"", "\\", "\\x41",   "NULL", "null",
+                                       "{a,b}", "?", "$1", "%s", "a\nb\tc", " 7 ",  "\xe6\xbc\xa2",
+                                       "once"};
+  Rows expected;
+  ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
+    ONCE_TRY(sql.execute(under_test_->kinds_table()));
+    for (std::size_t i = 0; i < 60; ++i) {
+      const std::int64_t number = i == 0 ? -limit - 1 : i == 59 ? limit : static_cast<int>(i);
+      const std::string& text = texts[i % texts.size()];
+      const std::string bytes = every_byte.substr(0, i == 7 ? 256 : i * 3);
+      const bool is_null = i % 4 == 3;
+      ONCE_TRY(
+          sql.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
+                      {number, doubles[i % doubles.size()], is_null ? Value(nullptr) : Value(text),
+                       Blob{bytes}, is_null ? Value(text) : Value(nullptr)}));
+      expected.push_back({number, doubles[i % doubles.size()],
+                          is_null ? Field(nullptr) : Field(text), bytes,
+                          is_null ? Field(text) : Field(nullptr)});
+    }
+    return {};
+  }));
+  auto transaction = begin();
+  EXPECT_EQ(transaction->sql()->query("SELECT * FROM kinds ORDER BY a").value(), expected);
+}
+
+// The result is another one if any two of them change places.
+TEST_P(SqlStoreSuite, equal_writes_and_others_between_them_keep_their_order) {
+  constexpr const char* fold =
+      "UPDATE account SET balance = (balance * 31 + ?) % 10007 WHERE id = ?";
+  constexpr const char* turn =
+      "UPDATE account SET balance = (balance * 17 + ?) % 10009 WHERE id = ?";
+  std::vector<std::int64_t> expected{100, 100, 100};
+  for (const std::size_t length : {1u, 2u, 15u, 16u, 17u, 500u}) {
+    ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
+      for (std::size_t i = 0; i < std::max<std::size_t>(2 * length, 100); ++i) {
+        const bool folds = i / length % 2 == 0;
+        std::int64_t& balance = expected[i % 2];
+        balance = folds ? (balance * 31 + static_cast<std::int64_t>(i)) % 10007
+                        : (balance * 17 + static_cast<std::int64_t>(i)) % 10009;
+        ONCE_TRY(sql.execute(folds ? fold : turn, {i, i % 2 + 1}, rows(1)));
+      }
+      return {};
+    }));
+    ASSERT_EQ(balances(), expected) << "in runs of " << length;
+  }
+}
+
+TEST_P(SqlStoreSuite, many_rows_are_made_and_then_changed_and_read_in_between) {
+  auto transaction = begin();
+  SqlTransaction& sql = *transaction->sql();
+  for (std::size_t i = 0; i < 500; ++i) ASSERT_TRUE(sql.execute(insert_sql, {1000 + i, 1}));
+  const Rows seen = sql.query("SELECT sum(balance) FROM account WHERE id >= ?", {1000}).value();
+  EXPECT_EQ(seen.size(), 1u);
+  for (std::size_t i = 0; i < 500; ++i) ASSERT_TRUE(sql.execute(add_sql, {i, 1000 + i}, rows(1)));
+  EXPECT_EQ(sql.run(add_sql, std::vector<Value>{1, 1499}).value(), 1);
+  ASSERT_TRUE(transaction->commit());
+  transaction.reset();
+  std::map<std::int64_t, std::int64_t> expected;
+  for (std::int64_t i = 0; i < 500; ++i) expected[1000 + i] = i == 499 ? 501 : 1 + i;
+  EXPECT_EQ(many_balances(), expected);
 }
 
 TEST_P(SqlStoreSuite, a_doomed_transaction_does_nothing_more) {

@@ -81,7 +81,7 @@ class Bank {
     std::vector<Message> payments;
     for (const rd_kafka_message_t* const message : consumer.next(rows))
       payments.push_back(payment_in(*message));
-    peer_->pay_all(payments);
+    peer_->handle_all(payments, Dedup::no);
     return payments.size();
   }
 

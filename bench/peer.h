@@ -12,6 +12,8 @@
 
 namespace once::bench {
 
+enum class Dedup : bool { no, yes };
+
 // One connection to a server and what people write on it by hand, done well: statements are
 // prepared once, and a message is one row of a table of ids and one change of an account. Durable
 // as our store is. Used by one thread.
@@ -26,11 +28,9 @@ class Peer {
   // The usual recipe: a transaction per message, in which the id is inserted if it is new, and if
   // it is, the account is changed.
   virtual void handle(const Message& message) = 0;
-  // Set-based: all messages in one transaction, of each new id the account is changed.
-  virtual void handle_all(std::span<const Message> messages) = 0;
-
-  // Set-based without ids: what comes twice is paid twice.
-  virtual void pay_all(std::span<const Message> messages) = 0;
+  // Set-based: all messages in one transaction, of each new id the account is changed. Without
+  // dedup nobody looks at the ids.
+  virtual void handle_all(std::span<const Message> messages, Dedup dedup) = 0;
 
   // Puts ids into the empty ledger of our store, as if that many messages of `scope` had been
   // handled, only faster. `progress` is told how many are in.

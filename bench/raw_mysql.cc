@@ -154,8 +154,12 @@ void RawMysql::handle(const Message& message) {
   execute(commit_);
 }
 
+void RawMysql::handle_all(std::span<const Message> messages, Dedup dedup) {
+  dedup == Dedup::yes ? handle_new(messages) : pay_all(messages);
+}
+
 // Two packets: which ids are new, and what follows from them.
-void RawMysql::handle_all(std::span<const Message> messages) {
+void RawMysql::handle_new(std::span<const Message> messages) {
   std::string insert = "BEGIN; INSERT IGNORE INTO processed VALUES ";
   for (const Message& message : messages) {
     if (&message != messages.data()) insert += ',';

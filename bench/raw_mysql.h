@@ -18,12 +18,13 @@ class RawMysql final : public Peer {
   void run(const std::string& statement) override;
   std::int64_t number(const std::string& statement) override;
   void handle(const Message& message) override;
-  void handle_all(std::span<const Message> messages) override;
-  void pay_all(std::span<const Message> messages) override;
+  void handle_all(std::span<const Message> messages, Dedup dedup) override;
   void fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,
                    const std::function<void(std::uint64_t)>& progress) override;
 
  private:
+  void handle_new(std::span<const Message> messages);
+  void pay_all(std::span<const Message> messages);
   void prepare();
   MYSQL_STMT* prepare(const std::string& statement);
   void execute(MYSQL_STMT* statement);

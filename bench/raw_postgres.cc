@@ -106,8 +106,12 @@ void RawPostgres::handle(const Message& message) {
   execute("finish", {});
 }
 
-void RawPostgres::handle_all(std::span<const Message> messages) {
+void RawPostgres::handle_all(std::span<const Message> messages, Dedup dedup) {
   prepare();
+  dedup == Dedup::yes ? handle_new(messages) : pay_all(messages);
+}
+
+void RawPostgres::handle_new(std::span<const Message> messages) {
   const std::string ids = array_of(messages, [](const Message& m) { return m.id; });
   const std::string accounts = array_of(messages, [](const Message& m) { return m.key; });
   const std::array values{ids.c_str(), accounts.c_str()};
@@ -115,7 +119,6 @@ void RawPostgres::handle_all(std::span<const Message> messages) {
 }
 
 void RawPostgres::pay_all(std::span<const Message> messages) {
-  prepare();
   const std::string accounts = array_of(messages, [](const Message& m) { return m.key; });
   const std::array values{accounts.c_str()};
   execute("pay_all", values);

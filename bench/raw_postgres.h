@@ -18,12 +18,13 @@ class RawPostgres final : public Peer {
   void run(const std::string& statement) override;
   std::int64_t number(const std::string& statement) override;
   void handle(const Message& message) override;
-  void handle_all(std::span<const Message> messages) override;
-  void pay_all(std::span<const Message> messages) override;
+  void handle_all(std::span<const Message> messages, Dedup dedup) override;
   void fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,
                    const std::function<void(std::uint64_t)>& progress) override;
 
  private:
+  void handle_new(std::span<const Message> messages);
+  void pay_all(std::span<const Message> messages);
   void prepare();
   std::int64_t execute(const char* name, std::span<const char* const> values);
   std::int64_t done(PGresult* result);

@@ -170,7 +170,7 @@ double ServerLedger::set_based_messages_per_s(IdKind ids, std::size_t count, std
   const std::int64_t before = sum_of_balances();
   const Stopwatch watch;
   for (std::size_t at = 0; at < count; at += rows)
-    peer_->handle_all(std::span(messages).subspan(at, std::min(rows, count - at)));
+    peer_->handle_all(std::span(messages).subspan(at, std::min(rows, count - at)), Dedup::yes);
   const double seconds = watch.seconds();
   check_books(before, count);
   return static_cast<double>(count) / seconds;

@@ -273,17 +273,20 @@ TEST_P(SqlStoreSuite, values_of_every_kind_are_the_same_in_many_equal_writes) {
                                        "{a,b}", "?", "$1", "%s", "a\nb\tc", " 7 ",  "\xe6\xbc\xa2",
                                        "once"};
   Rows expected;
+  // The second half is counted, which a server may do in another way.
+  const auto expect = [](std::size_t i) { return i < 30 ? Expect{} : rows(1); };
   ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
     ONCE_TRY(sql.execute(under_test_->kinds_table()));
     for (std::size_t i = 0; i < 60; ++i) {
       const std::int64_t number = i == 0 ? -limit - 1 : i == 59 ? limit : static_cast<int>(i);
       const std::string& text = texts[i % texts.size()];
-      const std::string bytes = every_byte.substr(0, i == 7 ? 256 : i * 3);
+      const std::string bytes = every_byte.substr(0, i % 30 == 7 ? 256 : i * 3);
       const bool is_null = i % 4 == 3;
       ONCE_TRY(
           sql.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
                       {number, doubles[i % doubles.size()], is_null ? Value(nullptr) : Value(text),
-                       Blob{bytes}, is_null ? Value(text) : Value(nullptr)}));
+                       Blob{bytes}, is_null ? Value(text) : Value(nullptr)},
+                      expect(i)));
       expected.push_back({number, doubles[i % doubles.size()],
                           is_null ? Field(nullptr) : Field(text), bytes,
                           is_null ? Field(text) : Field(nullptr)});

@@ -12,9 +12,9 @@
 
 namespace once {
 
-// A function of one session that runs a write for many rows of values, in one call, which costs the
-// server less than half of what as many statements do. It answers how many rows each of them
-// touched. When one fails, it fails as that did, and says how far it came.
+// A function of one session that runs a write for many rows of values, in one call, which saves the
+// messages of as many statements. It answers how many rows each of them touched. When one fails, it
+// fails as that did, and says how far it came.
 struct EachFunction {
   std::string create;
   std::string call;  // with $1, $2, ...: for each parameter of the write an array of texts

@@ -74,10 +74,13 @@ Status PgConnection::send_kept(EqualWrites& writes) {
     return send_one_by_one(writes);
   if (!is_known || loop.state == Loop::State::unmade) return make_and_call(loop, writes);
   const Parameters arrays = writes.arrays();
-  return queue({.statement = writes.numbered(),
-                .function = loop.function,
-                .rows = std::move(writes.thens())},
-               arrays);
+  ONCE_TRY(queue({.statement = writes.numbered(),
+                  .function = loop.function,
+                  .rows = std::move(writes.thens())},
+                 arrays));
+  // The library would keep it until it has more, and the server has nothing to do.
+  if (PQflush(handle_) < 0) return fail(broken(SqlStage::statement, writes.numbered()));
+  return {};
 }
 
 Status PgConnection::send_one_by_one(EqualWrites& writes) {

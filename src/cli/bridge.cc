@@ -24,9 +24,8 @@ struct BridgeFlags {
   std::string state;
   std::string id;
   std::int64_t rate = 0;
-  std::int64_t stats_every_s = 0;
   bool follow = false;
-  bool quiet = false;
+  RunningFlags running;
 };
 
 // The same after every restart, another for every pair of topics, and without their secrets.
@@ -88,15 +87,16 @@ Result<int> run_bridge(const BridgeFlags& flags, const Plan& plan, Output& outpu
   const Handler handler = handler_to(plan.emits.front().destination);
   const std::string promise =
       ONCE_TRY(verify(source.traits(), state->traits(), handler, plan.options));
+  tell_warnings(source, output);
   output.talk(fmt::format("once bridge: {}", promise));
   const int code = ONCE_TRY(run_until_stopped(
-      {plan, source, *state, handler, flags.stats_every_s, flags.follow}, signals, output));
+      {plan, source, *state, handler, flags.running.stats_every_s, flags.follow}, signals, output));
   if (flags.follow || signals.came() != 0) return code;
   return audit_bridge(flags.from, flags.to, plan.options.id, output);
 }
 
 Result<int> bridge(const BridgeFlags& flags, Output& output) {
-  output.quiet = flags.quiet;
+  output.quiet = flags.running.quiet;
   const Plan plan = ONCE_TRY(plan_of(flags));
   auto result = run_bridge(flags, plan, output);
   if (result) return result;
@@ -132,10 +132,7 @@ void add_bridge(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 100'000'000).description(""))
       ->option_text("N");
   command.add_flag("--follow", flags->follow, "Wait for more messages instead of ending");
-  command.add_option("--stats-every", flags->stats_every_s, "Tell how it goes every N seconds")
-      ->check(CLI::Range(1, 86400).description(""))
-      ->option_text("N");
-  command.add_flag("--quiet", flags->quiet, "No talk on stderr but errors");
+  add_running_flags(command, flags->running);
   add_output(command, context);
   command.footer(examples);
   command.callback([&context, flags] {

@@ -23,8 +23,7 @@ namespace {
 struct RunFlags {
   std::string path;
   bool check = false;
-  bool quiet = false;
-  std::int64_t stats_every_s = 0;
+  RunningFlags running;
 };
 
 std::optional<std::string> variable(const std::string& name) {
@@ -81,17 +80,16 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
 Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   SignalWatch signals;
   Parts parts = ONCE_TRY(open_parts(plan));
-  for (const std::string& warning : parts.source->traits().warnings)
-    output.talk("warning: " + warning);
+  tell_warnings(*parts.source, output);
   if (flags.check) return tell_promise(plan, parts, output);
   output.talk(fmt::format("{}: {}", plan.file, parts.promise));
   return run_until_stopped(
-      {plan, *parts.source, *parts.store, handler_of(parts.recipe), flags.stats_every_s}, signals,
-      output);
+      {plan, *parts.source, *parts.store, handler_of(parts.recipe), flags.running.stats_every_s},
+      signals, output);
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {
-  output.quiet = flags.quiet;
+  output.quiet = flags.running.quiet;
   const std::string text = ONCE_TRY(read_file(system_files(), flags.path));
   const Plan plan = ONCE_TRY(parse_plan(text, flags.path, variable));
   auto result = run_plan(flags, plan, output);
@@ -116,10 +114,7 @@ void add_run(CLI::App& app, Context& context) {
   command.add_option("FILE", flags->path, "The description, in TOML")->required()->option_text(" ");
   command.add_flag("--check", flags->check,
                    "Only check: the file, the database, and what can be promised");
-  command.add_option("--stats-every", flags->stats_every_s, "Tell how it goes every N seconds")
-      ->check(CLI::Range(1, 86400).description(""))
-      ->option_text("N");
-  command.add_flag("--quiet", flags->quiet, "No talk on stderr but errors");
+  add_running_flags(command, flags->running);
   add_output(command, context);
   command.footer(examples);
   command.callback([&context, flags] {

@@ -5,6 +5,7 @@
 #include <once/clock.h>
 #include <once/pipeline.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -119,6 +120,17 @@ class Watch {
 };
 
 }  // namespace
+
+void add_running_flags(CLI::App& command, RunningFlags& flags) {
+  command.add_option("--stats-every", flags.stats_every_s, "Tell how it goes every N seconds")
+      ->check(CLI::Range(1, 86400).description(""))
+      ->option_text("N");
+  command.add_flag("--quiet", flags.quiet, "No talk on stderr but errors");
+}
+
+void tell_warnings(const Source& source, Output& output) {
+  for (const std::string& warning : source.traits().warnings) output.talk("warning: " + warning);
+}
 
 Result<int> run_until_stopped(const Running& running, SignalWatch& signals, Output& output) {
   const Plan& plan = running.plan;

@@ -11,7 +11,21 @@
 #include "cli/signals.h"
 #include "config/plan.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace once::cli {
+
+// What every command that runs a pipeline can be told.
+struct RunningFlags {
+  std::int64_t stats_every_s = 0;  // 0: only on a terminal
+  bool quiet = false;
+};
+void add_running_flags(CLI::App& command, RunningFlags& flags);
+
+// Tells what a person should know about the source before relying on it.
+void tell_warnings(const Source& source, Output& output);
 
 // A pipeline that a command runs, and the messages that it emits.
 struct Running {
@@ -19,8 +33,8 @@ struct Running {
   Source& source;
   Store& store;
   Handler handler;
-  std::int64_t stats_every_s = 0;  // 0: only on a terminal
-  bool report = true;              // write at the end what became of the messages
+  std::int64_t stats_every_s = 0;
+  bool report = true;  // write at the end what became of the messages
 };
 
 // Runs it to its end, or until a signal comes; shows how it goes, and what became of the messages.

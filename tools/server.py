@@ -13,8 +13,9 @@ on the loopback address, as an unprivileged user when we are root.
 for --store. `kill` is SIGKILL to all its processes; `start` after it recovers; `remove` also takes
 the directory away. With --disk (root only) the data are on a file system of that size, which
 `fill` fills to the last byte and `free` relieves. With --tls the server has a certificate that
-DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not. Exit codes: 0 done, 1 failed, 77 this
-machine does not have the server.
+DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks for the user and
+the password of the URL (SCRAM or PLAIN). Exit codes: 0 done, 1 failed, 77 this machine does not
+have the server.
 """
 import argparse
 import errno
@@ -104,6 +105,11 @@ class Server:
 
     def answers(self):
         raise AssertionError("each kind of server says this itself")
+
+    @classmethod
+    def tls_settings(cls, key, certificate):
+        """With which it encrypts its connections."""
+        raise Missing(f"{cls.name} with certificates")
 
     def prepare(self):
         """What is done once, when the server answers for the first time."""
@@ -199,11 +205,14 @@ def make_certificates(directory):
 
 class PostgreSql(Server):
     name = "postgresql"
-    tls_settings = ("ssl_key_file", "ssl_cert_file")
     folders = ("/usr/lib/postgresql/*/bin",)
 
     # Without waiting for clients that keep their connections.
     stop_signal = signal.SIGINT
+
+    @classmethod
+    def tls_settings(cls, key, certificate):
+        return {"ssl": "on", "ssl_key_file": key, "ssl_cert_file": certificate}
 
     def make(self, account):
         secret = os.path.join(self.directory, "password")
@@ -246,7 +255,10 @@ class PostgreSql(Server):
 
 class MariaDb(Server):
     name = "mariadb"
-    tls_settings = ("ssl_key", "ssl_cert")
+
+    @classmethod
+    def tls_settings(cls, key, certificate):
+        return {"ssl": "on", "ssl_key": key, "ssl_cert": certificate}
 
     def url(self):
         return super().url().replace("mariadb://", "mysql://")
@@ -368,11 +380,32 @@ class RedisCluster(Redis):
 class Kafka(Server):
     """One process that is broker and controller (KRaft), from the jars that tools/kafka names."""
 
+    scram = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+
     name = "kafka"
     pom = os.path.join(os.path.dirname(os.path.realpath(__file__)), "kafka", "pom.xml")
 
     def url(self):
-        return f"kafka://127.0.0.1:{self.port}"
+        user = f"{USER}:{PASSWORD}@" if self.encrypts() else ""
+        return f"kafka://{user}127.0.0.1:{self.port}"
+
+    @classmethod
+    def tls_settings(cls, key, certificate):
+        both = key.replace(".key", ".both")
+        shutil.copy2(key, both)  # with its rights
+        shutil.chown(both, os.stat(key).st_uid, os.stat(key).st_gid)
+        with open(both, "a", encoding="utf-8") as file, open(certificate, encoding="utf-8") as more:
+            file.write(more.read())
+        modules = "org.apache.kafka.common.security"
+        login = {f"listener.name.sasl_ssl.{name.lower()}.sasl.jaas.config":
+                 f"{modules}.scram.ScramLoginModule required;" for name in cls.scram}
+        return {"ssl.keystore.type": "PEM", "ssl.keystore.location": both,
+                "sasl.enabled.mechanisms": ",".join([*cls.scram, "PLAIN"]), **login,
+                "listener.name.sasl_ssl.plain.sasl.jaas.config":
+                f'{modules}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'}
+
+    def encrypts(self):
+        return "ssl.keystore.location" in self.settings
 
     def jars(self):
         """Where the jars are; fetched when this version of the list is new here."""
@@ -404,13 +437,18 @@ class Kafka(Server):
     def make(self, account):
         program("java")
         controller = free_port()
+        # Brokers among themselves, and we when we ask whether it answers, need no certificate.
+        listeners = [f"PLAINTEXT://127.0.0.1:{free_port() if self.encrypts() else self.port}"]
+        if self.encrypts():
+            listeners.append(f"SASL_SSL://127.0.0.1:{self.port}")
         settings = {
             "process.roles": "broker,controller", "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": ",".join([*listeners, f"CONTROLLER://127.0.0.1:{controller}"]),
+            "advertised.listeners": ",".join(listeners),
+            "listener.security.protocol.map":
+            "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
             "log.dirs": self.data, "auto.create.topics.enable": "false",
             # A killed broker may come back at once.
             "broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200",
@@ -424,11 +462,19 @@ class Kafka(Server):
         with open(self.properties(), "w", encoding="utf-8") as file:
             file.writelines(f"{name}={value}\n" for name, value in settings.items())
         os.chmod(self.properties(), 0o644)
+        users = []
+        for mechanism in self.scram if self.encrypts() else ():
+            users += ["--add-scram", f"{mechanism}=[name={USER},password={PASSWORD}]"]
         run(self.java("kafka.tools.StorageTool", "format", "-t", "b25jZS1rYWZrYS10ZXN0cw", "-c",
-                      self.properties()), cwd=self.directory, **account)
+                      self.properties(), *users), cwd=self.directory, **account)
 
     def properties(self):
         return os.path.join(self.directory, "kafka.properties")
+
+    def plain_port(self):
+        with open(self.properties(), encoding="utf-8") as file:
+            listeners = next(line for line in file if line.startswith("listeners="))
+        return int(listeners.split(",")[0].rsplit(":", 1)[1])
 
     def command(self):
         return self.java("kafka.Kafka", self.properties())
@@ -437,7 +483,8 @@ class Kafka(Server):
         """Asks for the brokers (Metadata, version 1, no topics): there must be one."""
         body = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            address = ("127.0.0.1", self.plain_port())
+            with socket.create_connection(address, timeout=5) as connection:
                 connection.sendall(struct.pack(">i", len(body)) + body)
                 answer = connection.recv(4 + 4 + 4, socket.MSG_WAITALL)
                 return len(answer) == 12 and struct.unpack(">iii", answer)[2] > 0
@@ -512,8 +559,7 @@ def start(options):
         settings = dict(setting.split("=", 1) for setting in options.set)
         kind = KINDS[options.kind]
         if options.tls:
-            settings.update({"ssl": "on"}, **dict(zip(kind.tls_settings,
-                                                      make_certificates(options.dir))))
+            settings.update(kind.tls_settings(*make_certificates(options.dir)))
         server = kind(options.dir, options.port or free_port(), settings, options.disk)
     server.start()
     print(server.url())

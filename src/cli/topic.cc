@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <once/log.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/url.h"
 #include "cli/command.h"
@@ -20,7 +23,7 @@ using namespace std::string_view_literals;
 
 struct TopicFlags {
   std::string url;
-  TopicOptions options;
+  TopicWish wish;
 };
 
 constexpr std::string_view name_of(GapPolicy gaps) {
@@ -32,77 +35,115 @@ constexpr std::string_view name_of(GapPolicy gaps) {
   return "?";
 }
 
-std::int64_t messages_in(const TopicInfo& info) {
+std::int64_t messages_in(const PartitionReport& partition) {
+  return partition.end_offset - partition.first_offset;
+}
+
+std::int64_t messages_in(const TopicReport& topic) {
   std::int64_t count = 0;
-  for (const PartitionInfo& partition : info.partitions)
-    count += partition.end_offset - partition.first_offset;
+  for (const PartitionReport& partition : topic.partitions) count += messages_in(partition);
   return count;
 }
 
-std::int64_t bytes_in(const TopicInfo& info) {
+std::int64_t bytes_in(const TopicReport& topic) {
   std::int64_t bytes = 0;
-  for (const PartitionInfo& partition : info.partitions) bytes += partition.bytes;
+  for (const PartitionReport& partition : topic.partitions) bytes += partition.bytes;
   return bytes;
 }
 
-// What a broker does not tell is negative.
-std::string told(std::int64_t number) { return number < 0 ? "-" : grouped(number); }
-
-Json json_of(const TopicInfo& info) {
-  Json json = {{"topic", info.name},
-               {"messages", messages_in(info)},
-               {"bytes", bytes_in(info)},
-               {"segment_bytes", info.options.segment_bytes_max},
-               {"retention_ms", info.options.retention_ms},
-               {"retention_bytes", info.options.retention_bytes},
-               {"gaps", name_of(info.options.gaps)},
-               {"partitions", Json::array()}};
-  for (const PartitionInfo& partition : info.partitions)
-    json["partitions"].push_back({{"partition", partition.partition},
-                                  {"first_offset", partition.first_offset},
-                                  {"end_offset", partition.end_offset},
-                                  {"bytes", partition.bytes},
-                                  {"segments", partition.segments},
-                                  {"producers", partition.producers}});
+Json json_of(const PartitionReport& partition, std::size_t number, bool embedded) {
+  Json json = {{"partition", number},
+               {"first_offset", partition.first_offset},
+               {"end_offset", partition.end_offset}};
+  if (!embedded) {
+    json["messages_at_most"] = messages_in(partition);
+    return json;
+  }
+  json["bytes"] = partition.bytes;
+  json["segments"] = partition.segments;
+  json["producers"] = partition.producers;
   return json;
 }
 
-std::string retention_text(const TopicOptions& options) {
+Json json_of(const TopicReport& topic) {
+  Json json = {{"topic", topic.name},
+               {topic.embedded ? "messages" : "messages_at_most", messages_in(topic)}};
+  if (topic.embedded) json["bytes"] = bytes_in(topic);
+  if (topic.segment_bytes_max) json["segment_bytes"] = *topic.segment_bytes_max;
+  if (topic.retention_ms) json["retention_ms"] = *topic.retention_ms;
+  if (topic.retention_bytes) json["retention_bytes"] = *topic.retention_bytes;
+  if (topic.gaps) json["gaps"] = name_of(*topic.gaps);
+  for (const auto& [name, value] : topic.more) json["settings"][name] = value;
+  json["partitions"] = Json::array();
+  for (const PartitionReport& partition : topic.partitions)
+    json["partitions"].push_back(json_of(partition, json["partitions"].size(), topic.embedded));
+  return json;
+}
+
+std::string retention_text(std::int64_t ms, std::int64_t bytes) {
   std::string text;
-  if (options.retention_ms >= 0) text = fmt::format("{} ms", grouped(options.retention_ms));
-  if (options.retention_bytes >= 0)
-    text += fmt::format("{}{} bytes per partition", text.empty() ? "" : " and ",
-                        grouped(options.retention_bytes));
+  if (ms >= 0) text = fmt::format("{} ms", grouped(ms));
+  if (bytes >= 0)
+    text += fmt::format("{}{} bytes per partition", text.empty() ? "" : " and ", grouped(bytes));
   return text.empty() ? "for ever" : text;
 }
 
-void show(Output& output, const TopicInfo& info) {
-  if (output.json()) return output.write_json(json_of(info));
-  output.write(fmt::format("topic {}: segments of {} bytes, messages kept {}, gaps: {}\n",
-                           printable(info.name), grouped(info.options.segment_bytes_max),
-                           retention_text(info.options), name_of(info.options.gaps)));
-  Table table({"partition", "first", "end", "messages", "bytes", "segments", "producers"});
-  for (const PartitionInfo& partition : info.partitions)
-    table.row({fmt::format("{}", partition.partition), grouped(partition.first_offset),
-               grouped(partition.end_offset),
-               grouped(partition.end_offset - partition.first_offset), told(partition.bytes),
-               fmt::format("{}", partition.segments), fmt::format("{}", partition.producers)});
-  output.write_table(table);
+// What is known about it, and nothing else.
+std::string settings_text(const TopicReport& topic) {
+  std::vector<std::string> parts;
+  if (topic.segment_bytes_max)
+    parts.push_back(fmt::format("segments of {} bytes", grouped(*topic.segment_bytes_max)));
+  if (topic.retention_ms && topic.retention_bytes)
+    parts.push_back("messages kept " + retention_text(*topic.retention_ms, *topic.retention_bytes));
+  if (topic.gaps) parts.push_back(fmt::format("gaps: {}", name_of(*topic.gaps)));
+  for (const auto& [name, value] : topic.more) parts.push_back(fmt::format("{}: {}", name, value));
+  if (parts.empty()) parts.emplace_back("its settings are not known");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Table table_of(const TopicReport& topic) {
+  std::vector<std::string> names{"partition", "first", "end"};
+  if (topic.embedded)
+    names.insert(names.end(), {"messages", "bytes", "segments", "producers"});
+  else
+    names.emplace_back("messages at most");
+  Table table(std::move(names));
+  for (std::size_t i = 0; i < topic.partitions.size(); ++i) {
+    const PartitionReport& partition = topic.partitions[i];
+    std::vector<std::string> row{fmt::format("{}", i), grouped(partition.first_offset),
+                                 grouped(partition.end_offset), grouped(messages_in(partition))};
+    if (topic.embedded)
+      row.insert(row.end(), {grouped(partition.bytes), fmt::format("{}", partition.segments),
+                             fmt::format("{}", partition.producers)});
+    table.row(std::move(row));
+  }
+  return table;
+}
+
+void show(Output& output, const TopicReport& topic) {
+  if (output.json()) return output.write_json(json_of(topic));
+  output.write(fmt::format("topic {}: {}\n", printable(topic.name), settings_text(topic)));
+  output.write_table(table_of(topic));
 }
 
 Result<int> create(const TopicFlags& flags, Output& output) {
-  ONCE_TRY(create_topic_at(flags.url, flags.options));
+  ONCE_TRY(create_topic_at(flags.url, flags.wish));
   show(output, ONCE_TRY(describe_topic_at(flags.url)));
   return exit_ok;
 }
 
 Result<int> list(const TopicFlags& flags, Output& output) {
-  Table table({"topic", "partitions", "messages", "bytes"});
+  const std::vector<TopicReport> topics = ONCE_TRY(list_topics_at(flags.url));
+  const bool embedded = topics.empty() || topics.front().embedded;
+  Table table(embedded ? std::vector<std::string>{"topic", "partitions", "messages", "bytes"}
+                       : std::vector<std::string>{"topic", "partitions", "messages at most"});
   Json json = Json::array();
-  for (const TopicInfo& info : ONCE_TRY(list_topics_at(flags.url))) {
-    json.push_back(json_of(info));
-    table.row({printable(info.name), fmt::format("{}", info.partitions.size()),
-               grouped(messages_in(info)), told(bytes_in(info))});
+  for (const TopicReport& topic : topics) {
+    json.push_back(json_of(topic));
+    std::vector<std::string> row{printable(topic.name), fmt::format("{}", topic.partitions.size()),
+                                 grouped(messages_in(topic))};
+    if (embedded) row.push_back(grouped(bytes_in(topic)));
+    table.row(std::move(row));
   }
   if (output.format == Format::jsonl)
     for (const Json& topic : json) output.write_json(topic);
@@ -123,35 +164,35 @@ Result<int> describe(const TopicFlags& flags, Output& output) {
 Result<int> remove(const TopicFlags& flags, Output& output) {
   ONCE_TRY(delete_topic_at(flags.url));
   if (output.json())
-    output.write_json(Json{{"topic", flags.url}, {"deleted", true}});
+    output.write_json(Json{{"topic", shown_url(flags.url)}, {"deleted", true}});
   else
     output.write(fmt::format("topic {} is gone\n", shown_url(flags.url)));
   return exit_ok;
 }
 
-void add_settings(CLI::App& command, TopicOptions& options) {
+void add_settings(CLI::App& command, TopicWish& wish) {
   static const std::map<std::string, GapPolicy> policies{
       {"refuse", GapPolicy::refuse}, {"hold", GapPolicy::hold}, {"accept", GapPolicy::accept}};
-  command.add_option("--partitions", options.partitions, "How many partitions (1)")
+  command.add_option("--partitions", wish.partitions, "How many partitions (1)")
       ->check(CLI::Range(1, 1024).description(""))
       ->option_text("N");
   command
-      .add_option("--segment-bytes", options.segment_bytes_max,
+      .add_option("--segment-bytes", wish.segment_bytes_max,
                   "A segment file is closed at this size, 4096 or more (67108864)")
       ->check(CLI::Range(std::int64_t{4096}, std::int64_t{1} << 40).description(""))
       ->option_text("BYTES");
   command
-      .add_option("--retention-ms", options.retention_ms,
+      .add_option("--retention-ms", wish.retention_ms,
                   "Messages older than this may go; -1 keeps them (-1)")
       ->check(CLI::Range(std::int64_t{-1}, INT64_MAX).description(""))
       ->option_text("MS");
   command
-      .add_option("--retention-bytes", options.retention_bytes,
+      .add_option("--retention-bytes", wish.retention_bytes,
                   "A partition larger than this loses its oldest segments; -1 keeps them (-1)")
       ->check(CLI::Range(std::int64_t{-1}, INT64_MAX).description(""))
       ->option_text("BYTES");
   command
-      .add_option("--gaps", options.gaps,
+      .add_option("--gaps", wish.gaps,
                   "A message that overtook an earlier one of its producer: refuse it, hold it "
                   "until that one comes, or accept it out of order (refuse)")
       ->transform(CLI::CheckedTransformer(policies).description(""))
@@ -185,11 +226,12 @@ void add_topic(CLI::App& app, Context& context) {
   CLI::App& creation =
       add_verb(topic, context, flags, "create",
                "Create a topic; asked twice with the same settings, it happens once", create);
-  add_settings(creation, flags->options);
+  add_settings(creation, flags->wish);
   creation.footer(
       "Example:\n  once topic create file:data/orders --partitions 4 --gaps hold\n"
-      "The directory is made when it is missing.");
-  add_verb(topic, context, flags, "ls", "List the topics in a directory", list)
+      "The directory is made when it is missing. In Kafka, what is not set is the broker's "
+      "choice.");
+  add_verb(topic, context, flags, "ls", "List the topics in a directory or of a cluster", list)
       .footer("Example:\n  once topic ls file:data -o json");
   add_verb(topic, context, flags, "show", "Show settings and partitions of a topic", describe)
       .footer("Example:\n  once topic show file:data/orders");

@@ -2,6 +2,7 @@
 #include "open/topics.h"
 
 #include <array>
+#include <charconv>
 
 #include "base/file.h"
 #include "base/url.h"
@@ -39,14 +40,78 @@ Status check_emptied(const LogAddress& address) {
                           path, left->front()));
 }
 
+TopicReport report_of(const TopicInfo& info) {
+  TopicReport report{.name = info.name,
+                     .embedded = true,
+                     .segment_bytes_max = info.options.segment_bytes_max,
+                     .retention_ms = info.options.retention_ms,
+                     .retention_bytes = info.options.retention_bytes,
+                     .gaps = info.options.gaps};
+  for (const PartitionInfo& partition : info.partitions)
+    report.partitions.push_back({partition.first_offset, partition.end_offset, partition.bytes,
+                                 partition.segments, partition.producers});
+  return report;
+}
+
+#ifdef ONCE_WITH_KAFKA
+
+Status create_kafka_topic(std::string_view url, const TopicWish& wish) {
+  if (wish.gaps.value_or(GapPolicy::refuse) != GapPolicy::refuse)
+    return fail(Remedy::stop, "config",
+                "a topic of Kafka cannot hold or accept gaps: its producers send in order");
+  kafka::TopicSettings settings;
+  const auto ask_for = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value) settings[name] = fmt::format("{}", *value);
+  };
+  ask_for("segment.bytes", wish.segment_bytes_max);
+  ask_for("retention.ms", wish.retention_ms);
+  ask_for("retention.bytes", wish.retention_bytes);
+  return kafka::create_topic(url, wish.partitions, settings);
+}
+
+std::optional<std::int64_t> number_in(const kafka::TopicSettings& settings, std::string_view name) {
+  const auto found = settings.find(name);
+  std::int64_t number = 0;
+  if (found == settings.end()) return std::nullopt;
+  const char* end = found->second.data() + found->second.size();
+  if (std::from_chars(found->second.data(), end, number).ptr != end) return std::nullopt;
+  return number;
+}
+
+TopicReport report_of(const kafka::TopicDescription& topic) {
+  TopicReport report{.name = topic.name,
+                     .segment_bytes_max = number_in(topic.settings, "segment.bytes")};
+  const auto policy = topic.settings.find("cleanup.policy");
+  // Otherwise nothing is removed for its age.
+  if (policy != topic.settings.end() && policy->second.find("delete") != std::string::npos) {
+    report.retention_ms = number_in(topic.settings, "retention.ms");
+    report.retention_bytes = number_in(topic.settings, "retention.bytes");
+  }
+  for (const char* name : {"cleanup.policy", "message.timestamp.type", "min.insync.replicas"})
+    if (const auto found = topic.settings.find(name); found != topic.settings.end())
+      report.more.emplace_back(found->first, found->second);
+  for (const kafka::Extent& partition : topic.partitions)
+    report.partitions.push_back(
+        {.first_offset = partition.first_offset, .end_offset = partition.end_offset});
+  return report;
+}
+
+#endif
+
 }  // namespace
 
-Status create_topic_at(std::string_view text, const TopicOptions& options) {
+Status create_topic_at(std::string_view text, const TopicWish& wish) {
   const Url url = ONCE_TRY(topic_url(text));
 #ifdef ONCE_WITH_KAFKA
-  if (url.scheme == "kafka") return kafka::create_topic(text, options);
+  if (url.scheme == "kafka") return create_kafka_topic(text, wish);
 #endif
   const LogAddress address = ONCE_TRY(log_address_of(url));
+  TopicOptions options;
+  options.partitions = wish.partitions;
+  options.segment_bytes_max = wish.segment_bytes_max.value_or(options.segment_bytes_max);
+  options.retention_ms = wish.retention_ms.value_or(options.retention_ms);
+  options.retention_bytes = wish.retention_bytes.value_or(options.retention_bytes);
+  options.gaps = wish.gaps.value_or(options.gaps);
   return create_topic(address.directory, address.topic, options);
 }
 
@@ -60,28 +125,28 @@ Status delete_topic_at(std::string_view text) {
   return check_emptied(address);
 }
 
-Result<TopicInfo> describe_topic_at(std::string_view text) {
+Result<TopicReport> describe_topic_at(std::string_view text) {
   const Url url = ONCE_TRY(topic_url(text));
 #ifdef ONCE_WITH_KAFKA
-  if (url.scheme == "kafka") return kafka::describe_topic(text);
+  if (url.scheme == "kafka") return report_of(ONCE_TRY(kafka::describe_topic(text)));
 #endif
   const LogAddress address = ONCE_TRY(log_address_of(url));
-  return describe_topic(address.directory, address.topic);
+  return report_of(ONCE_TRY(describe_topic(address.directory, address.topic)));
 }
 
-Result<std::vector<TopicInfo>> list_topics_at(std::string_view text) {
+Result<std::vector<TopicReport>> list_topics_at(std::string_view text) {
   const Url url = ONCE_TRY(topic_url(text));
-  std::vector<TopicInfo> topics;
+  std::vector<TopicReport> topics;
 #ifdef ONCE_WITH_KAFKA
   if (url.scheme == "kafka") {
-    for (const std::string& name : ONCE_TRY(kafka::list_topics(text)))
-      topics.push_back(ONCE_TRY(kafka::describe_topic(fmt::format("{}/{}", text, name))));
+    for (const kafka::TopicDescription& topic : ONCE_TRY(kafka::describe_topics(text)))
+      topics.push_back(report_of(topic));
     return topics;
   }
 #endif
   const std::string directory = url.path.empty() ? "." : url.path;
   for (const std::string& name : ONCE_TRY(list_topics(directory)))
-    topics.push_back(ONCE_TRY(describe_topic(directory, name)));
+    topics.push_back(report_of(ONCE_TRY(describe_topic(directory, name))));
   return topics;
 }
 

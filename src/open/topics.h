@@ -3,18 +3,51 @@
 
 #include <once/log.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace once {
 
+// What a new topic is asked to be. What is not set, its broker chooses.
+struct TopicWish {
+  std::uint32_t partitions = 1;
+  std::optional<std::int64_t> segment_bytes_max = std::nullopt;
+  std::optional<std::int64_t> retention_ms = std::nullopt;
+  std::optional<std::int64_t> retention_bytes = std::nullopt;
+  std::optional<GapPolicy> gaps = std::nullopt;
+};
+
+struct PartitionReport {
+  std::int64_t first_offset = 0;
+  std::int64_t end_offset = 0;
+  // Only of the embedded log.
+  std::int64_t bytes = 0;
+  std::uint32_t segments = 0;
+  std::uint32_t producers = 0;
+};
+
+// What is known of a topic; what its broker does not tell is not set.
+struct TopicReport {
+  std::string name;
+  bool embedded = false;  // every offset is a message; elsewhere there are at most so many
+  std::optional<std::int64_t> segment_bytes_max = std::nullopt;
+  std::optional<std::int64_t> retention_ms = std::nullopt;
+  std::optional<std::int64_t> retention_bytes = std::nullopt;
+  std::optional<GapPolicy> gaps = std::nullopt;
+  std::vector<std::pair<std::string, std::string>> more = {};  // by the broker's own names
+  std::vector<PartitionReport> partitions = {};
+};
+
 // Topics by URL, whatever the broker: file:DIR/TOPIC, kafka://HOST:PORT/TOPIC. Creating and
-// deleting are idempotent. What a broker does not tell about a topic is -1.
-[[nodiscard]] Status create_topic_at(std::string_view url, const TopicOptions& options);
+// deleting are idempotent.
+[[nodiscard]] Status create_topic_at(std::string_view url, const TopicWish& wish);
 [[nodiscard]] Status delete_topic_at(std::string_view url);
-[[nodiscard]] Result<TopicInfo> describe_topic_at(std::string_view url);
+[[nodiscard]] Result<TopicReport> describe_topic_at(std::string_view url);
 // Those of file:DIR or kafka://HOST:PORT.
-[[nodiscard]] Result<std::vector<TopicInfo>> list_topics_at(std::string_view url);
+[[nodiscard]] Result<std::vector<TopicReport>> list_topics_at(std::string_view url);
 
 }  // namespace once

@@ -98,6 +98,19 @@ Status set_parameter(Address& address, const std::string& name, const std::strin
   return {};
 }
 
+Status check_names(const Address& address, Role role, std::string_view url) {
+  if (role == Role::cluster) {
+    if (!address.hosts.empty() && address.topic.empty()) return {};
+    return refuse(
+        fmt::format("\"{}\" does not name a cluster; write kafka://HOST:PORT", shown_url(url)));
+  }
+  if (!address.hosts.empty() && !address.topic.empty() &&
+      address.topic.find('/') == std::string::npos)
+    return {};
+  return refuse(
+      fmt::format("\"{}\" does not name a topic; write kafka://HOST:PORT/TOPIC", shown_url(url)));
+}
+
 }  // namespace
 
 Result<Address> Address::parse(std::string_view text, Role role) {
@@ -105,10 +118,7 @@ Result<Address> Address::parse(std::string_view text, Role role) {
   Address address;
   address.hosts = url.hosts;
   address.topic = url.path;
-  if (address.hosts.empty() || address.topic.empty() ||
-      address.topic.find('/') != std::string::npos)
-    return refuse(fmt::format("\"{}\" does not name a topic; write kafka://HOST:PORT/TOPIC",
-                              shown_url(text)));
+  ONCE_TRY(check_names(address, role, text));
   ONCE_TRY(add_user(address, url));
   for (const auto& parameter : url.parameters)
     ONCE_TRY(set_parameter(address, parameter.first, parameter.second, role));
@@ -118,6 +128,8 @@ Result<Address> Address::parse(std::string_view text, Role role) {
   return address;
 }
 
-std::string Address::where() const { return fmt::format("kafka://{}/{}", hosts, topic); }
+std::string Address::where() const {
+  return fmt::format("kafka://{}{}{}", hosts, topic.empty() ? "" : "/", topic);
+}
 
 }  // namespace once::kafka

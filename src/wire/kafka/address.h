@@ -11,14 +11,15 @@
 
 namespace once::kafka {
 
-enum class Role : std::uint8_t { source, sink };
+enum class Role : std::uint8_t { source, sink, cluster };
 
 // A topic of a Kafka cluster and how to reach it:
 //
 //   kafka://[USER:PASSWORD@]HOST:PORT[,HOST:PORT...]/TOPIC[?NAME=VALUE&...]
 //
 // A name with a dot is a property of librdkafka; `properties=FILE` reads many of them, one
-// NAME=VALUE a line. Of ours there are, for a source, `group`, `start` and `end`.
+// NAME=VALUE a line. Of ours there are, for a source, `group`, `start` and `end`. A cluster is
+// named without a topic.
 struct Address {
   std::string hosts;
   std::string topic;

@@ -29,6 +29,19 @@ TEST(KafkaAddress, has_hosts_a_topic_and_choices) {
   EXPECT_TRUE(address.stop_at_end);
 }
 
+TEST(KafkaAddress, of_a_cluster_has_no_topic) {
+  const Address address =
+      Address::parse("kafka://me:secret@a:9092?ssl.ca.location=ca.pem", Role::cluster).value();
+  EXPECT_EQ(address.hosts, "a:9092");
+  EXPECT_EQ(address.where(), "kafka://a:9092");
+  EXPECT_NE(std::find(address.properties.begin(), address.properties.end(),
+                      Pair("ssl.ca.location", "ca.pem")),
+            address.properties.end());
+  for (const char* url : {"kafka://a/t", "kafka://", "kafka:a"})
+    EXPECT_NE(refused(url, Role::cluster).text.find("write kafka://HOST:PORT"), std::string::npos)
+        << url;
+}
+
 TEST(KafkaAddress, names_with_a_dot_are_librdkafkas) {
   EXPECT_EQ(source_of("kafka://a/t?fetch.min.bytes=10").properties,
             std::vector<Pair>({{"fetch.min.bytes", "10"}}));

@@ -18,6 +18,9 @@
 
 namespace once::kafka {
 
+// For how long a broker may think about a question.
+inline constexpr int answer_ms = 10'000;
+
 // Objects of librdkafka that free themselves.
 template <auto free_object>
 struct Free {
@@ -28,7 +31,9 @@ struct Free {
 };
 using Conf = std::unique_ptr<rd_kafka_conf_t, Free<rd_kafka_conf_destroy>>;
 using Failure = std::unique_ptr<rd_kafka_error_t, Free<rd_kafka_error_destroy>>;
+using Event = std::unique_ptr<rd_kafka_event_t, Free<rd_kafka_event_destroy>>;
 using Queue = std::unique_ptr<rd_kafka_queue_t, Free<rd_kafka_queue_destroy>>;
+using Metadata = std::unique_ptr<const rd_kafka_metadata_t, Free<rd_kafka_metadata_destroy>>;
 using PartitionList =
     std::unique_ptr<rd_kafka_topic_partition_list_t, Free<rd_kafka_topic_partition_list_destroy>>;
 
@@ -56,16 +61,29 @@ class Client {
   Error error(rd_kafka_resp_err_t code, std::string_view what, std::string_view native = {}) const;
   Error error(const Failure& failure, std::string_view what) const;
 
+  // Finds out whether the cluster can be talked to at all.
+  Status reach();
+  // Makes a request of the administration and waits for its answer; `what` is for the error.
+  using Request = std::function<void(rd_kafka_queue_t*)>;
+  Result<Event> ask(std::string_view what, const Request& request, int wait_ms = answer_ms);
+
+  // All topics of the cluster.
+  Result<Metadata> topics();
   // How many partitions the topic has; a topic that does not exist is an error.
-  Result<std::uint32_t> partition_count(std::int64_t wait_ms);
+  Result<std::uint32_t> partition_count();
 
  private:
-  Client(std::string where, std::string topic, void* opaque)
-      : where_(std::move(where)), topic_(std::move(topic)), opaque_(opaque) {}
+  Client(const Address& address, void* opaque);
+  // Of one topic, of all, or of none.
+  Result<Metadata> metadata(rd_kafka_topic_t* one, bool all, std::string_view what);
+  // What the brokers have complained about since `forget_complaints`.
+  std::pair<rd_kafka_resp_err_t, std::string> complaint();
+  void forget_complaints();
   static void heard(rd_kafka_t* handle, int code, const char* reason, void* opaque);
 
   const std::string where_;
   const std::string topic_;
+  const bool scram_broken_;  // the broker may refuse the right password
   void* const opaque_;
   rd_kafka_t* handle_ = nullptr;
   mutable std::mutex mutex_;  // taken with no other lock

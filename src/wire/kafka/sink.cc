@@ -14,8 +14,6 @@
 namespace once::kafka {
 namespace {
 
-constexpr std::int64_t answer_ms = 10'000;
-
 // The writing end of a topic: one transactional producer per producer name. Thread-safe.
 class KafkaSink final : public Sink {
  public:
@@ -89,7 +87,7 @@ Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url) {
                                {"reconnect.backoff.max.ms", "2000"}};
   address.properties.insert(address.properties.begin(), habits.begin(), habits.end());
   auto client = ONCE_TRY(kafka::Client::make(RD_KAFKA_PRODUCER, address, {}));
-  const std::uint32_t count = ONCE_TRY(client->partition_count(kafka::answer_ms));
+  const std::uint32_t count = ONCE_TRY(client->partition_count());
   return std::make_unique<kafka::KafkaSink>(std::move(address), count);
 }
 

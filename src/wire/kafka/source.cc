@@ -11,15 +11,17 @@
 #include <vector>
 
 #include "wire/kafka/envelope.h"
+#include "wire/kafka/topic_settings.h"
 
 namespace once::kafka {
 namespace {
 
-constexpr std::int64_t answer_ms = 10'000;
-
 // Versions of librdkafka below this have known bugs that deliver twice or get stuck. Positions in
 // the store guard against the first; a person should know of both.
 constexpr int sound_version = 0x02050000;
+
+// For how long a source waits for what it needs only for a warning.
+constexpr int hint_ms = 2'000;
 
 Settings consumer_settings(const Address& address) {
   Settings settings{
@@ -74,7 +76,9 @@ Status KafkaSource::start() {
   client_ = ONCE_TRY(Client::make(
       RD_KAFKA_CONSUMER, address_, consumer_settings(address_),
       [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_rebalance_cb(&conf, rebalanced); }, this));
-  const std::uint32_t count = ONCE_TRY(client_->partition_count(answer_ms));
+  const std::uint32_t count = ONCE_TRY(client_->partition_count());
+  const auto settings = topic_settings(*client_, address_.topic, hint_ms);
+  compacted_ = settings && is_compacted(*settings);
   rd_kafka_poll_set_consumer(client_->get());
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
   rd_kafka_queue_cb_event_enable(news.get(), woken, this);
@@ -114,6 +118,12 @@ SourceTraits KafkaSource::traits() const {
                     "after a time-out (2.3.0). Positions in the store keep the promise all the "
                     "same; 2.5.0 or later is better",
                     rd_kafka_version_str()));
+  if (compacted_)
+    traits.warnings.push_back(
+        fmt::format("{} is compacted (cleanup.policy): Kafka removes messages when a newer one has "
+                    "the same key, read or not, and those never take effect. Only the last word "
+                    "about a key is sure to; for all of them set cleanup.policy=delete",
+                    address_.topic));
   return traits;
 }
 
@@ -221,8 +231,7 @@ Status KafkaSource::unassign(const Change& change) {
 Result<std::int64_t> KafkaSource::committed_offset(std::int32_t partition) {
   const PartitionList places(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition);
-  const rd_kafka_resp_err_t code =
-      rd_kafka_committed(client_->get(), places.get(), static_cast<int>(answer_ms));
+  const rd_kafka_resp_err_t code = rd_kafka_committed(client_->get(), places.get(), answer_ms);
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
     return fail(client_->error(code, "read the group's offsets"));
   return std::max<std::int64_t>(places->elems[0].offset, -1);
@@ -409,9 +418,9 @@ Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
   std::int64_t low = 0;
   std::int64_t high = 0;
   // Where the broker does not answer, the first fetch finds out.
-  if (offset >= 0 && rd_kafka_query_watermark_offsets(
-                         client_->get(), address_.topic.c_str(), partition.number, &low, &high,
-                         static_cast<int>(answer_ms)) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+  if (offset >= 0 &&
+      rd_kafka_query_watermark_offsets(client_->get(), address_.topic.c_str(), partition.number,
+                                       &low, &high, answer_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
     if (offset < low)
       return fail(
           Remedy::stop, "gone",
@@ -435,8 +444,7 @@ Status KafkaSource::rewind(std::string_view name, Partition& partition) {
   const PartitionList places(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition.number)
       ->offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
-  const Failure failure(
-      rd_kafka_seek_partitions(client_->get(), places.get(), static_cast<int>(answer_ms)));
+  const Failure failure(rd_kafka_seek_partitions(client_->get(), places.get(), answer_ms));
   if (failure) return fail(client_->error(failure, fmt::format("go back in {}", name)));
   if (places->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR)
     return fail(client_->error(places->elems[0].err, fmt::format("go back in {}", name)));

@@ -90,6 +90,7 @@ class KafkaSource final : public Source {
   std::map<std::string_view, Partition> partitions_;
   std::deque<Event> events_;  // not told yet
   std::optional<Change> change_;
+  bool compacted_ = false;
   bool was_assigned_ = false;
   bool closing_ = false;
   std::string_view turn_;  // the partition that was delivered from last

@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/log.h>
 #include <once/result.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "wire/kafka/topic_settings.h"
+
 namespace once::kafka {
 
-// Topics of a cluster, as those of the embedded log (include/once/log.h): asked twice, it happens
-// once. What Kafka does not tell is -1.
-[[nodiscard]] Status create_topic(std::string_view url, const TopicOptions& options);
+// Where a partition begins and ends. Not every offset between is a message: some are the ends of
+// transactions, and compaction leaves holes.
+struct Extent {
+  std::int64_t first_offset = 0;
+  std::int64_t end_offset = 0;
+};
+
+struct TopicDescription {
+  std::string name;
+  std::vector<Extent> partitions;
+  TopicSettings settings;
+};
+
+// Topics of a cluster. Creating and deleting are idempotent; a topic that is there with other
+// partitions or settings than asked for is an error.
+[[nodiscard]] Status create_topic(std::string_view url, std::uint32_t partitions,
+                                  const TopicSettings& settings);
 [[nodiscard]] Status delete_topic(std::string_view url);
-[[nodiscard]] Result<std::vector<std::string>> list_topics(std::string_view url);
-[[nodiscard]] Result<TopicInfo> describe_topic(std::string_view url);
+[[nodiscard]] Result<TopicDescription> describe_topic(std::string_view url);
+// All but Kafka's own, by name; the URL is that of the cluster.
+[[nodiscard]] Result<std::vector<TopicDescription>> describe_topics(std::string_view url);
 
 }  // namespace once::kafka

@@ -14,7 +14,6 @@
 namespace once::kafka {
 namespace {
 
-constexpr int answer_ms = 10'000;
 constexpr int settle_ms = 30'000;  // for how long a transaction is tried to be ended
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -166,22 +165,19 @@ Result<std::optional<ProducerState>> Voice::stored_state(std::uint32_t partition
   std::array<char, 256> text{};
   rd_kafka_AdminOptions_set_request_timeout(options, answer_ms, text.data(), text.size());
   (void)Failure(rd_kafka_AdminOptions_set_require_stable_offsets(options, stable ? 1 : 0));
-  const Queue answers(rd_kafka_queue_new(client_->get()));
-  rd_kafka_ListConsumerGroupOffsets(client_->get(), &wanted, 1, options, answers.get());
+  const std::string what = fmt::format("read the state of the producer {}", name_);
+  const auto event = client_->ask(what, [&](rd_kafka_queue_t* answers) {
+    rd_kafka_ListConsumerGroupOffsets(client_->get(), &wanted, 1, options, answers);
+  });
   rd_kafka_AdminOptions_destroy(options);
   rd_kafka_ListConsumerGroupOffsets_destroy(wanted);
-  const std::unique_ptr<rd_kafka_event_t, Free<rd_kafka_event_destroy>> event(
-      rd_kafka_queue_poll(answers.get(), answer_ms + 1000));
+  if (!event) return fail(event.error());
   const auto error = [&](rd_kafka_resp_err_t code, const char* native) {
-    return client_->error(code, fmt::format("read the state of the producer {}", name_),
-                          native == nullptr ? "" : native);
+    return client_->error(code, what, native == nullptr ? "" : native);
   };
-  if (!event) return fail(error(RD_KAFKA_RESP_ERR__TIMED_OUT, nullptr));
-  if (rd_kafka_event_error(event.get()) != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return fail(error(rd_kafka_event_error(event.get()), rd_kafka_event_error_string(event.get())));
   std::size_t count = 0;
   const rd_kafka_group_result_t** groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
-      rd_kafka_event_ListConsumerGroupOffsets_result(event.get()), &count);
+      rd_kafka_event_ListConsumerGroupOffsets_result(event->get()), &count);
   if (count != 1) return fail(error(RD_KAFKA_RESP_ERR__FAIL, nullptr));
   if (const rd_kafka_error_t* refused = rd_kafka_group_result_error(groups[0]))
     return fail(error(rd_kafka_error_code(refused), rd_kafka_error_string(refused)));

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binary with a real Kafka: topics, bridges that are killed, and who may connect.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/program.h"
+#include "streams/kafka_cluster.h"
+#include "testing/live_server.h"
+#include "testing/scratch.h"
+
+namespace once::testing {
+namespace {
+
+LiveServer& server() {
+  static LiveServer kafka("kafka");
+  return kafka;
+}
+
+std::string hosts() { return fmt::format("127.0.0.1:{}", server().port()); }
+
+// Orders as `once produce --json` reads them.
+std::string orders(int from, int to) {
+  std::string lines;
+  for (int i = from; i < to; ++i)
+    lines += Json{{"id", fmt::format("order {}", i)},
+                  {"key", fmt::format("customer {}", i % 13)},
+                  {"headers", {{"n", fmt::format("{}", i)}}},
+                  {"timestamp_ms", 1'700'000'000'000 + i},
+                  {"body", fmt::format(R"({{"order":{}}})", i)}}
+                 .dump() +
+             "\n";
+  return lines;
+}
+
+void send(const std::string& url, int from, int to) {
+  const Answer sent = run_once({"produce", url, "--json"}, orders(from, to));
+  ASSERT_EQ(sent.exit_code, 0) << sent.err;
+}
+
+// --- Topics
+
+TEST(KafkaTopic, is_shown_with_what_kafka_tells_and_nothing_else) {
+  const std::string url = server().url() + "/shown";
+  const Answer created = run_once({"topic", "create", url, "--partitions", "2", "-o", "json"});
+  ASSERT_EQ(created.exit_code, 0) << created.err;
+  const Json topic = created.json();
+  EXPECT_EQ(topic["topic"], "shown");
+  EXPECT_EQ(topic["messages_at_most"], 0);
+  EXPECT_EQ(topic["segment_bytes"], 1 << 30) << "Kafka's default, not ours";
+  EXPECT_EQ(topic["retention_ms"], 7 * 24 * 3'600'000);
+  EXPECT_EQ(topic["retention_bytes"], -1);
+  EXPECT_EQ(topic["settings"]["cleanup.policy"], "delete");
+  EXPECT_EQ(topic["settings"]["min.insync.replicas"], "1");
+  for (const char* unknown : {"messages", "bytes", "gaps"}) EXPECT_FALSE(topic.contains(unknown));
+  EXPECT_EQ(topic["partitions"].size(), 2u);
+  const std::string text = run_once({"topic", "show", url}).out;
+  EXPECT_EQ(text.find("topic shown: segments of 1,073,741,824 bytes, messages kept 604,800,000 ms"),
+            0u)
+      << text;
+  EXPECT_NE(text.find("messages at most"), std::string::npos) << text;
+  EXPECT_EQ(text.find("gaps"), std::string::npos) << text;
+}
+
+// The ends of transactions have offsets too.
+TEST(KafkaTopic, has_at_most_as_many_messages_as_offsets) {
+  const std::string url = server().url() + "/counted";
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  send(url, 0, 10);
+  const Json topic = run_once({"topic", "show", url, "-o", "json"}).json();
+  EXPECT_GT(topic["messages_at_most"], 10);
+  EXPECT_EQ(topic["partitions"][0]["messages_at_most"], topic["messages_at_most"]);
+  EXPECT_EQ(run_once({"consume", url}).lines().size(), 10u);
+}
+
+TEST(KafkaTopic, is_created_with_what_is_asked_for_and_only_once) {
+  const std::string url = server().url() + "/asked";
+  const std::vector<std::string> words{"topic",          "create",  url,
+                                       "--retention-ms", "3600000", "--segment-bytes",
+                                       "1048576",        "-o",      "json"};
+  const Answer first = run_once(words);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.json()["retention_ms"], 3'600'000);
+  EXPECT_EQ(first.json()["segment_bytes"], 1 << 20);
+  EXPECT_EQ(run_once(words).out, first.out);
+  EXPECT_EQ(run_once({"topic", "create", url}).exit_code, 0) << "nothing else was asked for";
+  for (const std::vector<std::string>& other :
+       {std::vector<std::string>{"--retention-ms", "-1"}, {"--partitions", "2"}}) {
+    std::vector<std::string> more{"topic", "create", url, "-o", "json"};
+    more.insert(more.end(), other.begin(), other.end());
+    const Answer refused = run_once(more);
+    EXPECT_EQ(refused.exit_code, 3) << refused.out;
+    EXPECT_EQ(refused.error()["tag"], "exists") << refused.err;
+  }
+  EXPECT_EQ(run_once({"topic", "create", url, "--gaps", "hold"}).exit_code, 3);
+  const Json listed = run_once({"topic", "ls", server().url(), "-o", "json"}).json();
+  EXPECT_TRUE(std::any_of(listed.begin(), listed.end(),
+                          [](const Json& topic) { return topic["topic"] == "asked"; }));
+  EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
+  EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
+}
+
+TEST(KafkaTopic, that_is_compacted_is_warned_of_where_it_is_read) {
+  create_kafka_topic(hosts(), "compacted", 1, {{"cleanup.policy", "compact"}});
+  const std::string url = server().url() + "/compacted";
+  const Json topic = run_once({"topic", "show", url, "-o", "json"}).json();
+  EXPECT_EQ(topic["settings"]["cleanup.policy"], "compact");
+  EXPECT_FALSE(topic.contains("retention_ms")) << "nothing is removed for its age";
+  const Scratch scratch;
+  const std::string to = "file:" + scratch.path("to");
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  const std::string state = "sqlite:" + scratch.path("state.db");
+  const Answer bridged = run_once({"bridge", url, to, "--state", state});
+  EXPECT_EQ(bridged.exit_code, 0) << bridged.err;
+  EXPECT_NE(bridged.err.find("compacted is compacted"), std::string::npos) << bridged.err;
+}
+
+// --- Bridges
+
+class KafkaBridge : public ::testing::Test {
+ protected:
+  static constexpr int half = 1500;
+  static constexpr int count = 2 * half;
+  static constexpr int partitions = 3;
+
+  void SetUp() override { ::unsetenv("ONCE_POINT"); }
+  void TearDown() override { ::unsetenv("ONCE_POINT"); }
+
+  static void create(const std::string& url) {
+    const Answer made =
+        run_once({"topic", "create", url, "--partitions", std::to_string(partitions)});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+
+  std::vector<std::string> words(const std::string& from, const std::string& to) const {
+    return {"bridge", from, to, "--state", "sqlite:" + scratch_.path("state.db"), "-o", "json"};
+  }
+
+  // What was sent, by its partition and in order, without its offset.
+  using Content = std::map<int, std::vector<std::string>>;
+  static Content content(const std::string& url) {
+    Content found;
+    for (const std::string& text : run_once({"consume", url, "-o", "json"}).lines()) {
+      Json message = Json::parse(text);
+      const int partition = message["partition"];
+      for (const char* place : {"partition", "offset", "stamp"}) message.erase(place);
+      found[partition].push_back(message.dump());
+    }
+    return found;
+  }
+
+  static int size_of(const Content& content) {
+    std::size_t size = 0;
+    for (const auto& [partition, messages] : content) size += messages.size();
+    return static_cast<int>(size);
+  }
+
+  void kill_in_the_middle(const std::string& from, const std::string& to) {
+    auto slowly = words(from, to);
+    slowly.insert(slowly.end(), {"--rate", "300"});
+    Program bridge(slowly);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    ASSERT_EQ(::kill(bridge.pid(), SIGKILL), 0);
+    EXPECT_EQ(bridge.wait().exit_code, 128 + SIGKILL);
+    const int copied = size_of(content(to));
+    EXPECT_GT(copied, 0);
+    EXPECT_LT(copied, count);
+  }
+
+  // Killed at points where something is done and not yet remembered, and in full flight; then it
+  // copies the rest, and both topics hold the same.
+  void copy_through_kills(const std::string& from, const std::string& to) {
+    create(from);
+    create(to);
+    send(from, 0, half);
+    for (const char* point : {"lane_after_commit", "relay_after_append"}) {
+      ::setenv("ONCE_POINT", point, 1);
+      EXPECT_EQ(run_once(words(from, to)).exit_code, 128 + SIGKILL) << point;
+      ::unsetenv("ONCE_POINT");
+    }
+    send(from, half, count);
+    kill_in_the_middle(from, to);
+    for (int again = 0; again < 2; ++again) {  // the second time there is nothing to do
+      const Answer rest = run_once(words(from, to));
+      ASSERT_EQ(rest.exit_code, 0) << rest.out << rest.err;
+      EXPECT_EQ(rest.json(), (Json{{"copied", count},
+                                   {"missing", 0},
+                                   {"doubled", 0},
+                                   {"others", 0},
+                                   {"without_id", 0},
+                                   {"ok", true}}));
+    }
+    EXPECT_EQ(size_of(content(from)), count);
+    EXPECT_EQ(content(to), content(from));
+  }
+
+  const Scratch scratch_;
+};
+
+TEST_F(KafkaBridge, from_kafka_into_the_log_goes_on_after_every_kill) {
+  const std::string from = server().url() + "/bridge_from";
+  const std::string to = "file:" + scratch_.path("to");
+  copy_through_kills(from, to);
+}
+
+TEST_F(KafkaBridge, from_the_log_into_kafka_goes_on_after_every_kill) {
+  const std::string from = "file:" + scratch_.path("from");
+  const std::string to = server().url() + "/bridge_to";
+  copy_through_kills(from, to);
+}
+
+// --- Who may connect
+
+class KafkaSecurity : public ::testing::Test {
+ protected:
+  static LiveServer& secure() {
+    static LiveServer kafka("kafka", {.tls = true});
+    return kafka;
+  }
+
+  static constexpr const char* plain = "&sasl.mechanism=PLAIN";
+  // Kafka 4 does not accept what older versions say.
+  static inline const bool scram_works = rd_kafka_version() >= 0x02060100;
+
+  // kafka://once:PASSWORD@HOST:PORT/orders
+  static std::string url(const std::string& more = plain) {
+    return fmt::format("{}/orders?ssl.ca.location={}{}", secure().url(),
+                       secure().path("tls/ca.pem"), more);
+  }
+  static std::string with(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, text.npos) << text;
+    return text.replace(at, from.size(), to);
+  }
+
+  // Source, sink and topic say at once that a person has to act, and tell no secret.
+  static void expect_refused(const std::string& wrong, const std::string& reason) {
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"consume", wrong},
+                                                    {"produce", wrong},
+                                                    {"topic", "show", wrong}}) {
+      std::vector<std::string> words = command;
+      words.insert(words.end(), {"-o", "json"});
+      const auto began = std::chrono::steady_clock::now();
+      const Answer refused = run_once(words, "x\n");
+      EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(6)) << command[0];
+      EXPECT_EQ(refused.exit_code, 3) << command[0] << refused.err;
+      EXPECT_EQ(refused.error()["tag"], "denied") << command[0] << refused.err;
+      EXPECT_NE(refused.err.find(reason), std::string::npos) << command[0] << refused.err;
+      EXPECT_EQ(refused.err.find("secret"), std::string::npos) << command[0] << refused.err;
+    }
+  }
+};
+
+TEST_F(KafkaSecurity, a_user_with_a_password_over_tls_sends_and_reads) {
+  const Answer created = run_once({"topic", "create", url()});
+  ASSERT_EQ(created.exit_code, 0) << created.err;
+  int sent = 0;
+  std::vector<std::string> mechanisms{plain};
+  if (scram_works) mechanisms.insert(mechanisms.end(), {"", "&sasl.mechanism=SCRAM-SHA-256"});
+  for (const std::string& mechanism : mechanisms) {
+    send(url(mechanism), sent, sent + 20);
+    sent += 20;
+    const auto lines = run_once({"consume", url(mechanism), "-o", "json"}).lines();
+    ASSERT_EQ(static_cast<int>(lines.size()), sent) << mechanism;
+    for (int i = 0; i < sent; ++i)
+      EXPECT_EQ(Json::parse(lines[static_cast<std::size_t>(i)])["id"], fmt::format("order {}", i));
+  }
+  const std::string cluster = with(url(), "/orders", "");
+  const Answer listed = run_once({"topic", "ls", cluster, "-o", "json"});
+  ASSERT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_EQ(listed.json()[0]["topic"], "orders");
+  const Answer deleted = run_once({"topic", "delete", url(), "-o", "json"});
+  EXPECT_EQ(deleted.exit_code, 0) << deleted.err;
+  EXPECT_EQ(deleted.out.find("secret"), std::string::npos) << deleted.out;
+}
+
+TEST_F(KafkaSecurity, a_wrong_password_is_refused) {
+  expect_refused(with(url(), "once-test-secret", "wrong-secret"), "check user, password");
+  expect_refused(with(url(""), "once-test-secret", "wrong-secret"), "check user, password");
+}
+
+TEST_F(KafkaSecurity, a_library_whose_scram_kafka_does_not_understand_is_named) {
+  if (scram_works) GTEST_SKIP() << "librdkafka " << rd_kafka_version_str();
+  expect_refused(url(""), "before 2.6.1");
+}
+
+TEST_F(KafkaSecurity, a_certificate_that_nobody_vouches_for_is_refused) {
+  expect_refused(with(url(), "tls/ca.pem", "tls/other_ca.pem"), "certificate");
+  expect_refused(secure().url() + "/orders", "certificate");
+}
+
+TEST_F(KafkaSecurity, a_certificate_of_another_name_is_refused) {
+  expect_refused(with(url(), "127.0.0.1", "localhost"), "certificate");
+}
+
+TEST_F(KafkaSecurity, plain_text_is_refused_by_a_listener_with_tls) {
+  expect_refused(fmt::format("kafka://127.0.0.1:{}/orders", secure().port()), "security.protocol");
+}
+
+TEST_F(KafkaSecurity, tls_is_refused_by_a_listener_of_plain_text) {
+  expect_refused(
+      with(url(), fmt::format(":{}/", secure().port()), fmt::format(":{}/", server().port())),
+      "security.protocol");
+}
+
+}  // namespace
+}  // namespace once::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  return once::testing::run_all_on(once::testing::server());
+}

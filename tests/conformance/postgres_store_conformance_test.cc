@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The suite of all stores, on a real PostgreSQL.
-#include "conformance/postgres_many_writes.h"
 #include "conformance/server_under_test.h"
 #include "conformance/store_suite.h"
 #include "conformance/store_suite_sql.h"

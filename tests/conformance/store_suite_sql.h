@@ -367,6 +367,17 @@ TEST_P(SqlStoreSuite, a_wrong_statement_stops_and_commits_nothing) {
   EXPECT_EQ(balances(), (std::vector<std::int64_t>{100, 100, 100}));
 }
 
+TEST_P(SqlStoreSuite, a_statement_that_worked_before_needs_all_its_values) {
+  const Status status = outcome_of([&](SqlTransaction& sql) -> Status {
+    ONCE_TRY(sql.run(add_sql, {7, 2}));
+    return sql.execute(add_sql, {7});
+  });
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().remedy, Remedy::stop);
+  EXPECT_EQ(status.error().tag, "sql");
+  EXPECT_EQ(balances(), (std::vector<std::int64_t>{100, 100, 100}));
+}
+
 // A handler that commits, or writes the books, would split what must become true together.
 TEST_P(SqlStoreSuite, H19_a_handler_can_neither_end_the_transaction_nor_write_the_books) {
   for (const char* statement :

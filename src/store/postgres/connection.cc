@@ -12,6 +12,8 @@
 namespace once {
 namespace {
 
+constexpr std::size_t prepared_max = 500;
+
 constexpr Oid bool_type = 16, bytea_type = 17, int8_type = 20, int2_type = 21, int4_type = 23,
               oid_type = 26, float4_type = 700, float8_type = 701;
 
@@ -138,47 +140,29 @@ Status PgConnection::prepare(const std::string& statement, std::string& name) {
   return {};
 }
 
-Result<const std::string*> PgConnection::numbered_text(std::string_view statement,
-                                                       std::size_t values) {
+Status PgConnection::send(std::string_view statement, std::span<const Value> values, Then then,
+                          SqlStage stage) {
   const std::string original(statement);
   auto found = numbered_.find(original);
   if (found == numbered_.end()) {
     if (numbered_.size() >= prepared_max) numbered_.clear();
     found = numbered_.emplace(original, number_parameters(statement)).first;
   }
-  if (found->second.parameters != values)
+  const StatementText& numbered = found->second;
+  // The server would take it for a breach of the protocol, which looks as if it were away.
+  if (numbered.parameters != values.size())
     return fail(Remedy::stop, "sql",
                 fmt::format("{}: \"{}\" has {} parameters, {} values were given", where_, statement,
-                            found->second.parameters, values));
-  return &found->second.text;
-}
-
-Status PgConnection::send(std::string_view statement, std::span<const Value> values, Then then,
-                          SqlStage stage) {
-  const bool goes_on = stage == SqlStage::statement && writes_.are(statement, values);
-  if (!goes_on) flush();
-  const std::string& numbered =
-      goes_on ? writes_.numbered() : *ONCE_TRY(numbered_text(statement, values.size()));
-  if (broken_) return fail(broken(SqlStage::statement, numbered));
-  if (has_zero_in_text(values))
-    return fail(error("22021", stage, numbered, "a text with a zero byte; bind it as bytes"));
-  if (goes_on) return keep(values, std::move(then));
-  if (!in_transaction_ || stage != SqlStage::statement || values.empty() || !is_write(statement))
-    return send_native(numbered, Parameters(values), std::move(then), stage);
-  writes_ = EqualWrites(statement, numbered, values.size());
-  return keep(values, std::move(then));
+                            numbered.parameters, values.size()));
+  return send_native(numbered.text, Parameters(values), std::move(then), stage);
 }
 
 Status PgConnection::send_native(std::string_view statement, const Parameters& parameters,
                                  Then then, SqlStage stage) {
-  flush();
-  if (!first_) return {};  // behind one that failed: not run
-  return queue({std::string(statement), std::move(then), stage}, parameters);
-}
-
-Status PgConnection::queue(Pending pending, const Parameters& parameters) {
-  const std::string& text = pending.function ? pending.function->call : pending.statement;
-  if (broken_) return fail(broken(SqlStage::statement, pending.statement));
+  if (broken_) return fail(broken(SqlStage::statement, statement));
+  if (parameters.has_zero_in_text())
+    return fail(error("22021", stage, statement, "a text with a zero byte; bind it as bytes"));
+  const std::string text(statement);
   const bool is_plain = parameters.count() == 0;  // BEGIN, COMMIT and the like
   const bool has_room = prepared_.size() < prepared_max || prepared_.contains(text);
   int sent = 0;
@@ -191,9 +175,8 @@ Status PgConnection::queue(Pending pending, const Parameters& parameters) {
     sent = PQsendQueryParams(handle_, text.c_str(), parameters.count(), nullptr,
                              parameters.values(), parameters.lengths(), parameters.formats(), 0);
   }
-  if (sent != 1) return fail(broken(SqlStage::statement, pending.statement));
-  if (is_plain && pending.statement == "BEGIN") in_transaction_ = true;
-  pending_.push_back(std::move(pending));
+  if (sent != 1) return fail(broken(SqlStage::statement, statement));
+  pending_.push_back({text, std::move(then), stage, false});
   return {};
 }
 
@@ -204,21 +187,18 @@ Status PgConnection::receive(const Pending& pending) {
   auto answer = std::make_unique<PgAnswer>(first);
   const ExecStatusType status = PQresultStatus(first);
   while (PGresult* more = PQgetResult(handle_)) PQclear(more);
-  if (pending.function && status == PGRES_TUPLES_OK) return receive_rows(pending, first);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
     // A transaction that failed answers a commit with a rollback.
     if (pending.stage == SqlStage::commit && std::string_view(PQcmdStatus(first)) != "COMMIT")
       return fail(Remedy::retry, "conflict",
                   where_ + ": the transaction was rolled back by the server");
-    if (pending.stage == SqlStage::commit) end_transaction(true);
     return pending.then ? pending.then(std::move(answer)) : Status();
   }
   if (pending.is_preparation) prepared_.erase(pending.statement);
   if (status == PGRES_PIPELINE_ABORTED)
     return fail(Remedy::retry, "aborted", where_ + ": a statement before this one failed");
-  if (PQstatus(handle_) != CONNECTION_OK) broken_ = true;
-  if (pending.function) return receive_rows(pending, first);
   const char* const state = PQresultErrorField(first, PG_DIAG_SQLSTATE);
+  if (PQstatus(handle_) != CONNECTION_OK) broken_ = true;
   Error failed = error(state == nullptr ? "" : state, pending.stage, pending.statement,
                        PQresultErrorMessage(first));
   return pending.then ? pending.then(fail(std::move(failed))) : Status(fail(std::move(failed)));
@@ -231,20 +211,7 @@ void PgConnection::receive_sync() {
 }
 
 Status PgConnection::sync() {
-  flush();
-  if (broken_ && first_) first_ = fail(broken(SqlStage::statement, "sync"));
-  if (!broken_) remember(take_answers());
-  return std::exchange(first_, Status());
-}
-
-void PgConnection::remember(const Status& done) {
-  if (done) return;
-  // Of several, the one that leaves something unknown counts.
-  const bool unknown = done.error().remedy == Remedy::recheck;
-  if (first_ || (unknown && first_.error().remedy != Remedy::recheck)) first_ = done;
-}
-
-Status PgConnection::take_answers() {
+  if (broken_) return fail(broken(SqlStage::statement, "sync"));
   if (pending_.empty()) return {};
   Status first;
   // Sent and unanswered: whether a commit among them was run is not known.
@@ -282,11 +249,8 @@ Status PgConnection::script(const std::string& statements) {
 }
 
 bool PgConnection::reset() {
-  writes_ = {};
-  first_ = {};
   if (broken_) return false;
   if (!pending_.empty() && !sync() && broken_) return false;
-  end_transaction(false);
   if (PQtransactionStatus(handle_) == PQTRANS_IDLE) return true;
   return send("ROLLBACK") && sync();
 }

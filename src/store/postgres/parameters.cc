@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -13,7 +11,6 @@ namespace {
 
 constexpr std::uint32_t bytea_type = 17;
 constexpr std::uint32_t bigint_type = 20;
-constexpr std::uint32_t text_type = 25;
 
 template <class T>
 void append_big_endian(std::string& into, T number) {
@@ -33,38 +30,7 @@ std::string begin_array(std::uint32_t type, std::size_t count, bool has_nulls) {
   return array;
 }
 
-// Bytes in the hexadecimal form of the server.
-void append_hex(std::string& into, std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  into += "\\x";
-  for (const char c : bytes) {
-    into += digits[static_cast<unsigned char>(c) >> 4];
-    into += digits[static_cast<unsigned char>(c) & 0xf];
-  }
-}
-
-void append_text(std::string& into, const Value& value) {
-  std::visit(
-      [&into](const auto& held) {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, Blob>)
-          append_hex(into, held.bytes);
-        else if constexpr (std::is_same_v<Held, std::string_view>)
-          into += held;
-        else if constexpr (!std::is_same_v<Held, std::nullptr_t>)
-          fmt::format_to(std::back_inserter(into), "{}", held);
-      },
-      value.variant());
-}
-
 }  // namespace
-
-bool has_zero_in_text(std::span<const Value> values) {
-  return std::any_of(values.begin(), values.end(), [](const Value& value) {
-    const auto* text = std::get_if<std::string_view>(&value.variant());
-    return text != nullptr && text->find('\0') != std::string_view::npos;
-  });
-}
 
 Parameters::Parameters(std::span<const Value> values) {
   for (const Value& value : values) add(value);
@@ -91,6 +57,7 @@ void Parameters::add_null() {
 }
 
 void Parameters::add_text(std::string text) {
+  has_zero_in_text_ = has_zero_in_text_ || text.find('\0') != std::string::npos;
   owned_.push_back(std::move(text));
   values_.push_back(owned_.back().c_str());
   lengths_.push_back(static_cast<int>(owned_.back().size()));
@@ -121,20 +88,6 @@ void Parameters::add_array(std::span<const std::string_view> bytes) {
     append_big_endian(array, piece.data() == nullptr ? std::int32_t{-1}
                                                      : static_cast<std::int32_t>(piece.size()));
     array += piece;
-  }
-  add_binary(std::move(array));
-}
-
-void Parameters::add_array(std::span<const KeptValues> rows, std::size_t place) {
-  std::string array = begin_array(text_type, rows.size(), true);
-  std::string text;
-  for (const KeptValues& row : rows) {
-    const Value& value = row.values()[place];
-    const bool is_null = std::holds_alternative<std::nullptr_t>(value.variant());
-    text.clear();
-    append_text(text, value);
-    append_big_endian(array, is_null ? std::int32_t{-1} : static_cast<std::int32_t>(text.size()));
-    array += text;
   }
   add_binary(std::move(array));
 }

@@ -10,12 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/sql/kept_values.h"
-
 namespace once {
-
-// A text cannot hold a zero byte in PostgreSQL.
-bool has_zero_in_text(std::span<const Value> values);
 
 // The parameters of one statement as libpq takes them. Numbers and text travel as text, so that the
 // server gives them the type of their place; bytes and arrays travel in binary.
@@ -32,14 +27,13 @@ class Parameters {
   void add(const Value& value);
   void add_array(std::span<const std::int64_t> numbers);    // bigint[]
   void add_array(std::span<const std::string_view> bytes);  // bytea[]; a null view is NULL
-  // text[] of the values that rows have for one parameter, each as it travels alone; bytes as the
-  // server prints them.
-  void add_array(std::span<const KeptValues> rows, std::size_t place);
 
   int count() const { return static_cast<int>(values_.size()); }
   const char* const* values() const { return values_.data(); }
   const int* lengths() const { return lengths_.data(); }
   const int* formats() const { return formats_.data(); }
+  // A text cannot hold a zero byte in PostgreSQL.
+  bool has_zero_in_text() const { return has_zero_in_text_; }
 
  private:
   void add_null();
@@ -50,6 +44,7 @@ class Parameters {
   std::vector<const char*> values_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
+  bool has_zero_in_text_ = false;
 };
 
 }  // namespace once

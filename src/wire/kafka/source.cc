@@ -35,15 +35,33 @@ Settings consumer_settings(const Address& address) {
   return settings;
 }
 
+// Whether librdkafka can be told when to look again at queues that were full.
+bool knows_queue_backoff() {
+  const Conf conf(rd_kafka_conf_new());
+  std::size_t size = 0;
+  return rd_kafka_conf_get(conf.get(), "fetch.queue.backoff.ms", nullptr, &size) ==
+         RD_KAFKA_CONF_OK;
+}
+
+// Messages that wait in our memory, of all partitions together: some hundred bytes each, beside
+// what they hold. Fewer than some thousand of one partition would not keep its lane busy.
+constexpr std::size_t queued_goal = 100'000;
+constexpr std::size_t queued_min = 2'000;
+constexpr std::size_t queued_max = 20'000;
+
 // What is only a habit of ours, and may be set otherwise.
-void add_habits(Address& address) {
-  const Settings habits{
+void add_habits(Address& address, std::size_t partition_count) {
+  const std::size_t queued =
+      std::clamp(queued_goal / std::max<std::size_t>(partition_count, 1), queued_min, queued_max);
+  Settings habits{
       {"partition.assignment.strategy", "cooperative-sticky"},
-      {"queued.max.messages.kbytes", "32768"},
+      {"queued.min.messages", fmt::format("{}", queued)},
+      {"queued.max.messages.kbytes", "16384"},
       {"fetch.wait.max.ms", "100"},
       {"fetch.error.backoff.ms", "100"},
       {"reconnect.backoff.max.ms", "2000"},
   };
+  if (knows_queue_backoff()) habits.emplace_back("fetch.queue.backoff.ms", "5");
   address.properties.insert(address.properties.begin(), habits.begin(), habits.end());
 }
 
@@ -64,25 +82,39 @@ struct KafkaSource::Fetched {
   std::vector<std::size_t> headers_end;  // of each delivery
 };
 
+// What is to know of the topic before the consumer is made: its settings depend on it.
+struct KafkaSource::Topic {
+  std::uint32_t partition_count = 0;
+  bool compacted = false;
+
+  static Result<Topic> ask(const Address& address) {
+    const auto client = ONCE_TRY(Client::make(RD_KAFKA_CONSUMER, address, {}));
+    Topic topic;
+    topic.partition_count = ONCE_TRY(client->partition_count());
+    const auto settings = topic_settings(*client, address.topic, hint_ms);
+    topic.compacted = settings && is_compacted(*settings);
+    return topic;
+  }
+};
+
 Result<std::unique_ptr<KafkaSource>> KafkaSource::open(const Address& address) {
+  const Topic topic = ONCE_TRY(Topic::ask(address));
   Address chosen = address;
-  add_habits(chosen);
-  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen)));
-  ONCE_TRY(source->start());
+  add_habits(chosen, topic.partition_count);
+  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen), topic.compacted));
+  ONCE_TRY(source->start(topic.partition_count));
   return source;
 }
 
-Status KafkaSource::start() {
+Status KafkaSource::start(std::uint32_t partition_count) {
   client_ = ONCE_TRY(Client::make(
       RD_KAFKA_CONSUMER, address_, consumer_settings(address_),
       [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_rebalance_cb(&conf, rebalanced); }, this));
-  const std::uint32_t count = ONCE_TRY(client_->partition_count());
-  const auto settings = topic_settings(*client_, address_.topic, hint_ms);
-  compacted_ = settings && is_compacted(*settings);
+  if (!knows_queue_backoff()) waker_ = std::make_unique<FetchWaker>(client_, address_.topic);
   rd_kafka_poll_set_consumer(client_->get());
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
   rd_kafka_queue_cb_event_enable(news.get(), woken, this);
-  if (address_.group.empty()) return own_everything(count);
+  if (address_.group.empty()) return own_everything(partition_count);
   const PartitionList topics(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(topics.get(), address_.topic.c_str(), RD_KAFKA_PARTITION_UA);
   const rd_kafka_resp_err_t code = rd_kafka_subscribe(client_->get(), topics.get());
@@ -101,6 +133,7 @@ Status KafkaSource::own_everything(std::uint32_t partition_count) {
 
 KafkaSource::~KafkaSource() {
   if (!client_) return;
+  waker_.reset();
   closing_ = true;
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
   rd_kafka_queue_cb_event_enable(news.get(), nullptr, nullptr);
@@ -316,11 +349,22 @@ Result<Batch> KafkaSource::fetch(std::string_view name, Partition& partition,
       rd_kafka_consume_batch_queue(partition.queue.get(), 0, fetched->messages.data(), count_max);
   fetched->messages.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
   if (fetched->messages.empty()) return batch;
+  if (waker_) fetch_more(partition, fetched->messages.size());
   batch.deliveries.reserve(fetched->messages.size());
   for (const rd_kafka_message_t* message : fetched->messages)
     ONCE_TRY(take(*message, name, partition, batch, *fetched));
   if (!batch.deliveries.empty()) complete(batch, name, partition, std::move(fetched));
   return batch;
+}
+
+// When half of what was queued is gone: then there is room again, and still something to do.
+void KafkaSource::fetch_more(Partition& partition, std::size_t taken) {
+  constexpr std::size_t worth_it = 2000;  // who reads so little at a time is fast enough
+  const std::size_t left = rd_kafka_queue_length(partition.queue.get());
+  partition.queued_max = std::max(partition.queued_max, left + taken);
+  if (partition.queued_max < worth_it || left > partition.queued_max / 2) return;
+  partition.queued_max = left;
+  waker_->wake(partition.number);
 }
 
 // Headers are all there now, and stay where they are.

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "wire/kafka/client.h"
+#include "wire/kafka/fetch_waker.h"
 
 namespace once::kafka {
 
@@ -43,6 +44,7 @@ class KafkaSource final : public Source {
     std::int64_t again_until = -1;  // below this, deliveries are repetitions
     std::uint32_t attempt = 1;
     bool at_end = false;
+    std::size_t queued_max = 0;  // the most messages in the queue since librdkafka was woken
   };
   // A change of what is ours that librdkafka waits for us to carry out.
   struct Change {
@@ -55,9 +57,11 @@ class KafkaSource final : public Source {
     std::string_view partition;
   };
   struct Fetched;
+  struct Topic;
 
-  explicit KafkaSource(Address address) : address_(std::move(address)) {}
-  Status start();
+  KafkaSource(Address address, bool compacted)
+      : address_(std::move(address)), compacted_(compacted) {}
+  Status start(std::uint32_t partition_count);
   Status own_everything(std::uint32_t partition_count);
 
   // Callbacks of librdkafka.
@@ -83,14 +87,15 @@ class KafkaSource final : public Source {
   Status rewind(std::string_view name, Partition& partition);
   static void let_go(Partition& partition);
   bool all_at_end() const;
+  void fetch_more(Partition& partition, std::size_t taken);
   void wait(std::int64_t wait_ms);
 
   const Address address_;
+  const bool compacted_;
   std::set<std::string, std::less<>> names_;  // of partitions; they live as long as the source
   std::map<std::string_view, Partition> partitions_;
   std::deque<Event> events_;  // not told yet
   std::optional<Change> change_;
-  bool compacted_ = false;
   bool was_assigned_ = false;
   bool closing_ = false;
   std::string_view turn_;  // the partition that was delivered from last
@@ -99,6 +104,7 @@ class KafkaSource final : public Source {
   std::condition_variable arrival_;
   bool arrived_ = false;  // guarded by mutex_
 
+  std::unique_ptr<FetchWaker> waker_;  // only where librdkafka needs it
   // Last, so that no callback comes when the rest is gone.
   std::shared_ptr<Client> client_;
 };

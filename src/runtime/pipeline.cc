@@ -170,13 +170,13 @@ Status ThreadedPipeline::loop() {
 }
 
 Status ThreadedPipeline::handle(Batch batch) {
+  if (batch.drained) drained();
   switch (batch.event) {
     case Batch::Event::assigned: return assigned(batch.partition);
     case Batch::Event::revoked: return revoked(batch.partition);
     case Batch::Event::end: ended_ = true; return {};
     case Batch::Event::messages: break;
   }
-  if (batch.drained) drained();
   return batch.deliveries.empty() ? Status{} : dispatch(std::move(batch));
 }
 
@@ -185,6 +185,7 @@ void ThreadedPipeline::drained() {
   forgetter_.caught_up();
   for (auto& [name, partition] : partitions_)
     if (partition.available >= 0) partition.available = partition.delivered_end;
+  update_lag();
   if (options_.stop_at_end && lanes_idle()) ended_ = true;
 }
 

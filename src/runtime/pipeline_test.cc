@@ -74,6 +74,15 @@ TEST_F(PipelineTest, takes_every_message_of_every_partition_through_its_lanes_in
   EXPECT_EQ(pipeline->statistics().lag, 0);
 }
 
+TEST_F(PipelineTest, what_a_source_counts_beyond_its_last_message_is_no_lag) {
+  fill("p0", "m", 100);
+  source_.end_with_markers(2);
+  auto pipeline = make(each(apply_effect));
+  ASSERT_TRUE(pipeline->run());
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(100, "m"));
+  EXPECT_EQ(pipeline->statistics().lag, 0);
+}
+
 TEST_F(PipelineTest, goes_on_where_the_committed_effects_end) {
   fill("p0", "m", 100);
   ASSERT_TRUE(make(each(apply_effect))->run());

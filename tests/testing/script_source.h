@@ -29,6 +29,8 @@ class ScriptSource final : public Source {
     partitions_[partition];
     news_.push_back(partition);
   }
+  // Behind the messages of each partition: offsets of no message, as brokers have them.
+  void end_with_markers(std::int64_t count) { markers_ = count; }
   // The whole partition as one batch, from an offset on, as a lane would get it.
   Batch batch(const std::string& partition, std::size_t from = 0, std::size_t count = 1000) {
     auto found = partitions_.find(partition);
@@ -38,7 +40,7 @@ class ScriptSource final : public Source {
     for (std::size_t i = from; i < std::min(messages.size(), from + count); ++i)
       batch.deliveries.push_back(deliver(found->first, static_cast<std::int64_t>(i), messages[i]));
     batch.end_offset = static_cast<std::int64_t>(std::min(messages.size(), from + count));
-    batch.available_offset = static_cast<std::int64_t>(messages.size());
+    batch.available_offset = static_cast<std::int64_t>(messages.size()) + markers_;
     return batch;
   }
 
@@ -116,6 +118,7 @@ class ScriptSource final : public Source {
   std::map<std::string, Partition, std::less<>> partitions_;
   std::deque<std::string> news_;
   std::size_t released_ = 0;
+  std::int64_t markers_ = 0;
 };
 
 }  // namespace once::testing

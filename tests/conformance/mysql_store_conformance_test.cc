@@ -3,6 +3,7 @@
 #include "conformance/server_under_test.h"
 #include "conformance/store_suite.h"
 #include "conformance/store_suite_sql.h"
+#include "conformance/store_suite_updates.h"
 #include "testing/mysql_home.h"
 
 namespace once::testing {
@@ -13,6 +14,7 @@ const StoreFactory mysql = ServerUnderTest<MysqlHome>::factory();
 INSTANTIATE_TEST_SUITE_P(Mysql, StoreSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, RepairSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreSuite, ::testing::Values(mysql));
+INSTANTIATE_TEST_SUITE_P(Mysql, UpdateSuite, ::testing::Values(mysql));
 
 }  // namespace
 }  // namespace once::testing

@@ -3,6 +3,7 @@
 #include "conformance/server_under_test.h"
 #include "conformance/store_suite.h"
 #include "conformance/store_suite_sql.h"
+#include "conformance/store_suite_updates.h"
 #include "testing/postgres_home.h"
 
 namespace once::testing {
@@ -13,6 +14,7 @@ const StoreFactory postgres = ServerUnderTest<PostgresHome>::factory();
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, RepairSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, SqlStoreSuite, ::testing::Values(postgres));
+INSTANTIATE_TEST_SUITE_P(Postgres, UpdateSuite, ::testing::Values(postgres));
 
 }  // namespace
 }  // namespace once::testing

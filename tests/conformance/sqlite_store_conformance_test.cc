@@ -2,6 +2,7 @@
 #include "conformance/sqlite_fault.h"
 #include "conformance/store_suite.h"
 #include "conformance/store_suite_sql.h"
+#include "conformance/store_suite_updates.h"
 #include "store/sqlite/sqlite.h"
 #include "testing/scratch.h"
 
@@ -52,6 +53,7 @@ const StoreFactory sqlite{"sqlite", [] { return std::make_unique<SqliteUnderTest
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, RepairSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreSuite, ::testing::Values(sqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, UpdateSuite, ::testing::Values(sqlite));
 
 }  // namespace
 }  // namespace once::testing

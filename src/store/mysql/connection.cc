@@ -9,7 +9,6 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "store/mysql/error.h"
-#include "store/mysql/loop.h"
 #include "store/mysql/render.h"
 
 namespace once {
@@ -19,8 +18,6 @@ namespace {
 // texts double in hexadecimal.
 constexpr std::size_t queued_bytes_goal = 1 << 20;
 constexpr std::size_t queued_count_goal = 20'000;
-// Fewer are not worth the round trips.
-constexpr std::size_t equal_rows_min = 16;
 constexpr unsigned long version_with_json_table = 100'600;  // of MariaDB
 constexpr std::size_t statements_kept_max = 200;
 constexpr std::size_t statement_kept_bytes_max = 4096;
@@ -236,6 +233,7 @@ std::size_t MysqlConnection::equal_run(std::span<const Pending> pending) const {
 void MysqlConnection::flush_packet(std::span<const Pending> pending) {
   std::string packet;
   for (const Pending& one : pending) {
+    if (one.pieces->may_change_tables()) sets_.clear();
     if (!packet.empty()) packet += "\n;\n";
     one.pieces->render(one.values.values(), packet);
   }
@@ -272,7 +270,7 @@ void MysqlConnection::flush_equal(std::span<const Pending> pending) {
   if (!command("SAVEPOINT once_bulk"))
     return tell(pending.front(), error(SqlStage::statement, "SAVEPOINT"));
   std::optional<Error> failed =
-      pending.front().is_counted ? run_loop(pending) : run_bulk(*bulk, pending);
+      pending.front().is_counted ? run_counted(pending) : run_bulk(*bulk, pending);
   if (!failed) return;
   // A store that is away, or a rival: no message is to blame, and there may be nothing to undo.
   if (failed->remedy == Remedy::retry || failed->remedy == Remedy::recheck)
@@ -289,23 +287,6 @@ std::optional<Error> MysqlConnection::run_bulk(BulkStatement& bulk,
     values.insert(values.end(), one.values.values().begin(), one.values.values().end());
   if (bulk.run(values, pending.size())) return std::nullopt;
   return error(SqlStage::statement, pending.front().statement, bulk.code(), bulk.text());
-}
-
-std::optional<Error> MysqlConnection::run_loop(std::span<const Pending> pending) {
-  RowTypes types(pending.front().values.values().size());
-  std::vector<std::span<const Value>> rows;
-  for (const Pending& one : pending) {
-    rows.push_back(one.values.values());
-    ONCE_ASSERT(types.take(rows.back()));
-  }
-  const auto text = text_of_command(loop_block(pending.front().pieces->prepared(), types, rows));
-  if (!text) return error(SqlStage::statement, pending.front().statement);
-  const auto counts = counts_of_loop(*text, rows.size());
-  if (!counts)
-    return Error{Remedy::stop, "protocol", where_ + ": a loop was answered with " + *text, {}};
-  for (std::size_t i = 0; i < pending.size(); ++i)
-    if (pending[i].then) remember(pending[i].then(std::make_unique<SqlCount>((*counts)[i])));
-  return std::nullopt;
 }
 
 std::optional<std::string> MysqlConnection::text_of_command(std::string_view statement) {

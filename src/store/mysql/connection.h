@@ -3,6 +3,7 @@
 
 #include <mysql.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -13,10 +14,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/sql_update.h"
 #include "store/mysql/address.h"
 #include "store/mysql/bulk.h"
 #include "store/mysql/render.h"
 #include "store/sql/connection.h"
+#include "store/sql/waves.h"
 
 namespace once {
 
@@ -48,7 +51,7 @@ class MysqlAnswer final : public SqlAnswer {
 // One connection. Queued statements are sent as one packet, and answered one by one. Many writes in
 // a row that only differ in their values are sent as one where the server knows how: as one
 // statement with many rows of values, or, if somebody wants to know how many rows each touched, as
-// a block that loops over the values.
+// an update over a table of the values or a block that loops over them (many_writes.cc).
 class MysqlConnection final : public SqlConnection {
  public:
   [[nodiscard]] static Result<std::unique_ptr<MysqlConnection>> open(const MysqlAddress& address);
@@ -79,6 +82,21 @@ class MysqlConnection final : public SqlConnection {
     bool is_counted = true;
   };
 
+  // What the server says of an update; without a key it is not run as one.
+  struct SetUpdate {
+    std::chrono::steady_clock::time_point learned_at = {};
+    std::optional<KeyedUpdate> update = {};
+    std::optional<std::size_t> key = {};  // the parameter that finds one row
+  };
+  // Equal writes, as their values.
+  struct EqualRows {
+    explicit EqualRows(std::span<const Pending> pending);
+    const std::string& statement;
+    RowTypes types;
+    std::vector<std::span<const Value>> rows;
+  };
+  using Counts = std::vector<std::int64_t>;
+
   explicit MysqlConnection(std::string where) : where_(std::move(where)) {}
   Status configure();
   Status check_fits(std::string_view statement, std::size_t bytes) const;
@@ -93,7 +111,16 @@ class MysqlConnection final : public SqlConnection {
   void flush_equal(std::span<const Pending> pending);
   // Both answer what went wrong; then nobody knows which of them it was.
   std::optional<Error> run_bulk(BulkStatement& bulk, std::span<const Pending> pending);
-  std::optional<Error> run_loop(std::span<const Pending> pending);
+  std::optional<Error> run_counted(std::span<const Pending> pending);
+  // How many rows each touched. No counts: they cannot be told so, and nothing was done.
+  Result<Counts> run_together(const EqualRows& equal, const std::string& prepared);
+  Result<bool> run_wave(const KeyedUpdate& update, const EqualRows& equal,
+                        std::span<const std::size_t> wave);
+  Result<Counts> run_loop(const EqualRows& equal, const std::string& prepared);
+  const SetUpdate& set_update(const std::string& statement);
+  std::optional<std::size_t> unique_key(const KeyedUpdate& update);
+  // Null: it failed.
+  std::unique_ptr<MysqlAnswer> answer_to(std::string_view statement, std::span<const Value> values);
   BulkStatement* bulk_statement(const std::string& statement);
   bool command(std::string_view statement);
   // The text that a command answers; unset: it failed.
@@ -115,7 +142,8 @@ class MysqlConnection final : public SqlConnection {
   std::size_t packet_bytes_max_ = std::numeric_limits<std::size_t>::max();  // the server's limit
   std::unordered_map<std::string, Pieces> pieces_;
   std::unordered_map<std::string, std::unique_ptr<BulkStatement>> bulk_;
-  Status first_;  // the first error since the last sync
+  std::unordered_map<std::string, SetUpdate> sets_;  // by the statement as it was written
+  Status first_;                                     // the first error since the last sync
   bool broken_ = false;
 };
 

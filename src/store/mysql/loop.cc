@@ -41,8 +41,8 @@ struct Column {
   std::string use;
 };
 
-Column column_of(enum_field_types type, std::size_t number, std::size_t digits, bool is_short) {
-  const std::string name = fmt::format("r.v{}", number);
+Column column_of(enum_field_types type, const std::string& name, std::size_t digits,
+                 bool is_short) {
   switch (type) {
     case MYSQL_TYPE_LONGLONG: return {"BIGINT", name};
     case MYSQL_TYPE_DOUBLE: return {"DOUBLE", name};
@@ -57,8 +57,8 @@ Column column_of(enum_field_types type, std::size_t number, std::size_t digits, 
 
 }  // namespace
 
-std::string loop_block(std::string_view statement, const RowTypes& types,
-                       std::span<const std::span<const Value>> rows) {
+JsonRows json_rows(std::string_view alias, const RowTypes& types,
+                   std::span<const std::span<const Value>> rows) {
   const std::size_t count = rows.front().size();
   std::string json = "[";
   std::vector<std::size_t> digits(count);
@@ -72,23 +72,30 @@ std::string loop_block(std::string_view statement, const RowTypes& types,
     json += ']';
   }
   json += ']';
+  JsonRows made;
   std::string columns;
-  std::string uses;
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_short = digits[i] <= std::min(short_digits_max, row_digits_max / count);
-    const Column column = column_of(types.of(i), i, digits[i], is_short);
-    columns += fmt::format("{}v{} {} PATH '$[{}]'", i > 0 ? ", " : "", i, column.type, i);
-    uses += (i > 0 ? ", " : "") + column.use;
+    const Column column =
+        column_of(types.of(i), fmt::format("{}.once_p{}", alias, i), digits[i], is_short);
+    columns += fmt::format("{}once_p{} {} PATH '$[{}]'", i > 0 ? ", " : "", i, column.type, i);
+    made.uses.push_back(column.use);
   }
+  made.table = fmt::format("JSON_TABLE('{}', '$[*]' COLUMNS ({}))", json, columns);
+  return made;
+}
+
+std::string loop_block(std::string_view statement, const RowTypes& types,
+                       std::span<const std::span<const Value>> rows) {
+  const JsonRows values = json_rows("r", types, rows);
   std::string hex;
   append_hex(hex, statement);
   return fmt::format(
       "BEGIN NOT ATOMIC DECLARE counts LONGTEXT DEFAULT ''; SET @once_statement = _utf8mb4 x'{}'; "
-      "PREPARE once_each FROM @once_statement; "
-      "FOR r IN (SELECT * FROM JSON_TABLE('{}', '$[*]' COLUMNS ({})) AS j) DO "
+      "PREPARE once_each FROM @once_statement; FOR r IN (SELECT * FROM {} AS j) DO "
       "EXECUTE once_each USING {}; SET counts = CONCAT(counts, ROW_COUNT(), ' '); END FOR; "
       "SELECT counts; END",
-      hex, json, columns, uses);
+      hex, values.table, fmt::join(values.uses, ", "));
 }
 
 std::optional<std::vector<std::int64_t>> counts_of_loop(std::string_view text, std::size_t rows) {

@@ -29,18 +29,20 @@ TEST(Loop, values_cannot_end_what_they_stand_in) {
 
 TEST(Loop, every_type_comes_back_as_what_it_was) {
   const std::string block = block_of({{1, 0.5, "a", Blob{"b"}, nullptr}});
-  EXPECT_NE(block.find("v0 BIGINT PATH '$[0]', v1 DOUBLE PATH '$[1]', v2 VARCHAR(2)"),
-            std::string::npos);
-  EXPECT_NE(block.find("USING r.v0, r.v1, CONVERT(UNHEX(r.v2) USING utf8mb4), UNHEX(r.v3), "),
+  EXPECT_NE(
+      block.find("once_p0 BIGINT PATH '$[0]', once_p1 DOUBLE PATH '$[1]', once_p2 VARCHAR(2)"),
+      std::string::npos);
+  EXPECT_NE(block.find("USING r.once_p0, r.once_p1, CONVERT(UNHEX(r.once_p2) USING utf8mb4), "
+                       "UNHEX(r.once_p3), "),
             std::string::npos);
 }
 
 TEST(Loop, long_texts_and_many_columns_fit_into_a_row) {
   const std::string text(300, 'x');
-  EXPECT_NE(block_of({{text}}).find("v0 LONGTEXT"), std::string::npos);
+  EXPECT_NE(block_of({{text}}).find("once_p0 LONGTEXT"), std::string::npos);
   const std::string shorter(200, 'x');
-  EXPECT_NE(block_of({{shorter}}).find("v0 VARCHAR(400)"), std::string::npos);
-  EXPECT_NE(block_of({std::vector<Value>(100, Value(shorter))}).find("v0 LONGTEXT"),
+  EXPECT_NE(block_of({{shorter}}).find("once_p0 VARCHAR(400)"), std::string::npos);
+  EXPECT_NE(block_of({std::vector<Value>(100, Value(shorter))}).find("once_p0 LONGTEXT"),
             std::string::npos);
 }
 

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "model/sql_update.h"
+
 namespace once {
 
 void append_hex(std::string& into, std::string_view bytes) {
@@ -59,6 +61,7 @@ bool is_run(std::string_view quoted) {
 Result<StatementPieces> StatementPieces::cut(std::string_view statement) {
   StatementPieces made;
   made.statement_ = statement;
+  made.may_change_tables_ = once::may_change_tables(statement);
   made.pieces_.emplace_back();
   std::string_view wrong;
   split_sql(statement, mysql_syntax, [&](SqlPiece piece, std::string_view text) {

@@ -28,12 +28,14 @@ class StatementPieces {
   // were checked.
   void render(std::span<const Value> values, std::string& into) const;
   bool is_write() const { return once::is_write(statement_); }
+  bool may_change_tables() const { return may_change_tables_; }
   // With one `?` for each parameter, as a server prepares it.
   std::string prepared() const;
 
  private:
   std::string statement_;
   std::vector<std::string> pieces_;  // before, between and behind the parameters
+  bool may_change_tables_ = false;
 };
 
 // As hexadecimal digits, which mean nothing to any parser.

@@ -12,8 +12,6 @@
 namespace once {
 namespace {
 
-constexpr std::size_t prepared_max = 500;
-
 constexpr Oid bool_type = 16, bytea_type = 17, int8_type = 20, int2_type = 21, int4_type = 23,
               oid_type = 26, float4_type = 700, float8_type = 701;
 
@@ -136,33 +134,52 @@ Status PgConnection::prepare(const std::string& statement, std::string& name) {
   if (PQsendPrepare(handle_, name.c_str(), statement.c_str(), 0, nullptr) != 1)
     return fail(broken(SqlStage::statement, statement));
   prepared_.emplace(statement, name);
-  pending_.push_back({statement, {}, SqlStage::statement, true});
+  pending_.push_back({statement, {}, SqlStage::statement, /*is_preparation=*/true});
   return {};
+}
+
+const PgConnection::Known& PgConnection::known(std::string_view statement) {
+  const std::string original(statement);
+  if (const auto found = known_.find(original); found != known_.end()) return found->second;
+  if (known_.size() >= prepared_max) known_.clear();
+  Known made{.text = number_parameters(statement)};
+  if (auto update = keyed_update(statement, postgres_syntax))
+    made.update = std::make_shared<const KeyedUpdate>(std::move(*update));
+  made.may_change_tables = may_change_tables(statement);
+  return known_.emplace(original, std::move(made)).first->second;
 }
 
 Status PgConnection::send(std::string_view statement, std::span<const Value> values, Then then,
                           SqlStage stage) {
-  const std::string original(statement);
-  auto found = numbered_.find(original);
-  if (found == numbered_.end()) {
-    if (numbered_.size() >= prepared_max) numbered_.clear();
-    found = numbered_.emplace(original, number_parameters(statement)).first;
-  }
-  const StatementText& numbered = found->second;
+  const bool goes_on = stage == SqlStage::statement && writes_.are(statement, values);
+  if (!goes_on) flush();
+  if (broken_) return fail(broken(SqlStage::statement, statement));
+  if (has_zero_in_text(values))
+    return fail(error("22021", stage, statement, "a text with a zero byte; bind it as bytes"));
+  if (goes_on) return keep(values, std::move(then));
+  const Known& one = known(statement);
   // The server would take it for a breach of the protocol, which looks as if it were away.
-  if (numbered.parameters != values.size())
+  if (one.text.parameters != values.size())
     return fail(Remedy::stop, "sql",
                 fmt::format("{}: \"{}\" has {} parameters, {} values were given", where_, statement,
-                            numbered.parameters, values.size()));
-  return send_native(numbered.text, Parameters(values), std::move(then), stage);
+                            one.text.parameters, values.size()));
+  if (one.may_change_tables) sets_.clear();
+  if (!in_transaction_ || stage != SqlStage::statement || !one.update)
+    return send_native(one.text.text, Parameters(values), std::move(then), stage);
+  writes_ = EqualWrites(statement, one.text.text, one.update);
+  return keep(values, std::move(then));
 }
 
 Status PgConnection::send_native(std::string_view statement, const Parameters& parameters,
                                  Then then, SqlStage stage) {
-  if (broken_) return fail(broken(SqlStage::statement, statement));
-  if (parameters.has_zero_in_text())
-    return fail(error("22021", stage, statement, "a text with a zero byte; bind it as bytes"));
-  const std::string text(statement);
+  flush();
+  if (!first_) return {};  // behind one that failed: not run
+  return queue({std::string(statement), std::move(then), stage}, parameters);
+}
+
+Status PgConnection::queue(Pending pending, const Parameters& parameters) {
+  const std::string& text = pending.statement;
+  if (broken_) return fail(broken(SqlStage::statement, text));
   const bool is_plain = parameters.count() == 0;  // BEGIN, COMMIT and the like
   const bool has_room = prepared_.size() < prepared_max || prepared_.contains(text);
   int sent = 0;
@@ -175,8 +192,9 @@ Status PgConnection::send_native(std::string_view statement, const Parameters& p
     sent = PQsendQueryParams(handle_, text.c_str(), parameters.count(), nullptr,
                              parameters.values(), parameters.lengths(), parameters.formats(), 0);
   }
-  if (sent != 1) return fail(broken(SqlStage::statement, statement));
-  pending_.push_back({text, std::move(then), stage, false});
+  if (sent != 1) return fail(broken(SqlStage::statement, text));
+  if (is_plain && text == "BEGIN") in_transaction_ = true;
+  pending_.push_back(std::move(pending));
   return {};
 }
 
@@ -192,6 +210,7 @@ Status PgConnection::receive(const Pending& pending) {
     if (pending.stage == SqlStage::commit && std::string_view(PQcmdStatus(first)) != "COMMIT")
       return fail(Remedy::retry, "conflict",
                   where_ + ": the transaction was rolled back by the server");
+    if (pending.stage == SqlStage::commit) in_transaction_ = false;
     return pending.then ? pending.then(std::move(answer)) : Status();
   }
   if (pending.is_preparation) prepared_.erase(pending.statement);
@@ -211,7 +230,20 @@ void PgConnection::receive_sync() {
 }
 
 Status PgConnection::sync() {
-  if (broken_) return fail(broken(SqlStage::statement, "sync"));
+  flush();
+  if (broken_ && first_) first_ = fail(broken(SqlStage::statement, "sync"));
+  if (!broken_) remember(take_answers());
+  return std::exchange(first_, Status());
+}
+
+void PgConnection::remember(const Status& done) {
+  if (done) return;
+  // Of several, the one that leaves something unknown counts.
+  const bool unknown = done.error().remedy == Remedy::recheck;
+  if (first_ || (unknown && first_.error().remedy != Remedy::recheck)) first_ = done;
+}
+
+Status PgConnection::take_answers() {
   if (pending_.empty()) return {};
   Status first;
   // Sent and unanswered: whether a commit among them was run is not known.
@@ -249,9 +281,13 @@ Status PgConnection::script(const std::string& statements) {
 }
 
 bool PgConnection::reset() {
+  writes_ = {};
+  first_ = {};
   if (broken_) return false;
   if (!pending_.empty() && !sync() && broken_) return false;
+  in_transaction_ = false;
   if (PQtransactionStatus(handle_) == PQTRANS_IDLE) return true;
+  sets_.clear();  // a table that was made in the transaction is gone with it
   return send("ROLLBACK") && sync();
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -32,6 +33,13 @@ std::string begin_array(std::uint32_t type, std::size_t count, bool has_nulls) {
 
 }  // namespace
 
+bool has_zero_in_text(std::span<const Value> values) {
+  return std::any_of(values.begin(), values.end(), [](const Value& value) {
+    const auto* text = std::get_if<std::string_view>(&value.variant());
+    return text != nullptr && text->find('\0') != std::string_view::npos;
+  });
+}
+
 Parameters::Parameters(std::span<const Value> values) {
   for (const Value& value : values) add(value);
 }
@@ -57,7 +65,6 @@ void Parameters::add_null() {
 }
 
 void Parameters::add_text(std::string text) {
-  has_zero_in_text_ = has_zero_in_text_ || text.find('\0') != std::string::npos;
   owned_.push_back(std::move(text));
   values_.push_back(owned_.back().c_str());
   lengths_.push_back(static_cast<int>(owned_.back().size()));

@@ -12,6 +12,9 @@
 
 namespace once {
 
+// A text cannot hold a zero byte in PostgreSQL.
+bool has_zero_in_text(std::span<const Value> values);
+
 // The parameters of one statement as libpq takes them. Numbers and text travel as text, so that the
 // server gives them the type of their place; bytes and arrays travel in binary.
 class Parameters {
@@ -32,8 +35,6 @@ class Parameters {
   const char* const* values() const { return values_.data(); }
   const int* lengths() const { return lengths_.data(); }
   const int* formats() const { return formats_.data(); }
-  // A text cannot hold a zero byte in PostgreSQL.
-  bool has_zero_in_text() const { return has_zero_in_text_; }
 
  private:
   void add_null();
@@ -44,7 +45,6 @@ class Parameters {
   std::vector<const char*> values_;
   std::vector<int> lengths_;
   std::vector<int> formats_;
-  bool has_zero_in_text_ = false;
 };
 
 }  // namespace once

@@ -15,6 +15,7 @@ INSTANTIATE_TEST_SUITE_P(Mysql, StoreSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, RepairSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpdateSuite, ::testing::Values(mysql));
+INSTANTIATE_TEST_SUITE_P(Mysql, TogetherSuite, ::testing::Values(mysql));
 
 }  // namespace
 }  // namespace once::testing

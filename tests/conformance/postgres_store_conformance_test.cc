@@ -15,6 +15,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, RepairSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, SqlStoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, UpdateSuite, ::testing::Values(postgres));
+INSTANTIATE_TEST_SUITE_P(Postgres, TogetherSuite, ::testing::Values(postgres));
 
 }  // namespace
 }  // namespace once::testing

@@ -160,6 +160,19 @@ INSTANTIATE_TEST_SUITE_P(Protocols, KafkaGroup,
                          ::testing::Values("", "&partition.assignment.strategy=range",
                                            "&group.instance.id="));
 
+// librdkafka before 2.3.0 aborts the process then.
+TEST(KafkaSourceAlone, may_leave_its_group_before_it_gets_a_partition) {
+  const std::string url = new_topic(4);
+  Member keeper(url, "hasty");
+  ASSERT_TRUE(drive({&keeper}, [&] { return keeper.owned.size() == 4; }));
+  for (int i = 0; i < 8; ++i) {
+    const Member hasty(url, "hasty");
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(40 * i);
+    while (std::chrono::steady_clock::now() < until) keeper.step();
+  }
+  ASSERT_TRUE(drive({&keeper}, [&] { return keeper.owned.size() == 4; }));
+}
+
 TEST(KafkaSourceAlone, tells_kafka_how_far_the_group_is_only_as_a_hint) {
   const std::string url = new_topic(1);
   Shop shop(url);

@@ -49,6 +49,18 @@ constexpr std::size_t queued_goal = 100'000;
 constexpr std::size_t queued_min = 2'000;
 constexpr std::size_t queued_max = 20'000;
 
+// Before this version librdkafka aborts the process when the client of a group's member is
+// destroyed that never got an assignment.
+constexpr int destructible_version = 0x02030000;
+
+// Such a client has left its group, and stays until the process ends.
+void keep_for_ever(std::shared_ptr<Client> client) {
+  static std::mutex mutex;  // taken with no other lock
+  static auto& kept = *new std::vector<std::shared_ptr<Client>>;
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(client));
+}
+
 // What is only a habit of ours, and may be set otherwise.
 void add_habits(Address& address, std::size_t partition_count) {
   const std::size_t queued =
@@ -141,6 +153,8 @@ KafkaSource::~KafkaSource() {
   for (auto& [name, partition] : partitions_) let_go(partition);
   partitions_.clear();
   rd_kafka_consumer_close(client_->get());
+  const bool is_destructible = rd_kafka_version() >= destructible_version;
+  if (!address_.group.empty() && !was_assigned_ && !is_destructible) keep_for_ever(client_);
 }
 
 SourceTraits KafkaSource::traits() const {

@@ -70,13 +70,13 @@ TEST(KafkaTopic, is_shown_with_what_kafka_tells_and_nothing_else) {
   EXPECT_EQ(text.find("gaps"), std::string::npos) << text;
 }
 
-// The ends of transactions have offsets too.
+// The ends of transactions have offsets too, when Kafka has written them.
 TEST(KafkaTopic, has_at_most_as_many_messages_as_offsets) {
   const std::string url = server().url() + "/counted";
   ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
   send(url, 0, 10);
   const Json topic = run_once({"topic", "show", url, "-o", "json"}).json();
-  EXPECT_GT(topic["messages_at_most"], 10);
+  EXPECT_GE(topic["messages_at_most"], 10);
   EXPECT_EQ(topic["partitions"][0]["messages_at_most"], topic["messages_at_most"]);
   EXPECT_EQ(run_once({"consume", url}).lines().size(), 10u);
 }

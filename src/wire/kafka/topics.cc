@@ -22,7 +22,10 @@ struct Admin {
 Result<Admin> open_admin(std::string_view url, Role role) {
   Admin admin;
   admin.address = ONCE_TRY(Address::parse(url, role));
-  admin.client = ONCE_TRY(Client::make(RD_KAFKA_PRODUCER, admin.address, {}));
+  // What is not committed yet counts, too: otherwise a topic may look empty for a moment after a
+  // producer was told that its messages are there.
+  admin.client = ONCE_TRY(
+      Client::make(RD_KAFKA_PRODUCER, admin.address, {{"isolation.level", "read_uncommitted"}}));
   ONCE_TRY(admin.client->reach());
   return admin;
 }

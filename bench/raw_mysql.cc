@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/hex.h"
 #include "harness.h"
 #include "model/compact_id.h"
 #include "store/mysql/address.h"
@@ -19,13 +20,9 @@ namespace {
 
 constexpr std::uint64_t fill_rows_per_statement = 10'000;
 
-void append_hex(std::string& into, std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
+void append_literal(std::string& into, std::string_view bytes) {
   into += "x'";
-  for (const char byte : bytes) {
-    into += digits[static_cast<unsigned char>(byte) >> 4];
-    into += digits[static_cast<unsigned char>(byte) & 15];
-  }
+  append_hex(into, bytes);
   into += '\'';
 }
 
@@ -164,7 +161,7 @@ void RawMysql::handle_new(std::span<const Message> messages) {
   for (const Message& message : messages) {
     if (&message != messages.data()) insert += ',';
     insert += '(';
-    append_hex(insert, CompactId(message.id).bytes());
+    append_literal(insert, CompactId(message.id).bytes());
     insert += ')';
   }
   insert += " RETURNING id";
@@ -197,7 +194,7 @@ void RawMysql::fill_ledger(IdKind kind, std::uint64_t rows, std::int64_t scope,
   for_each_id(kind, rows, [&](const std::string& id) {
     if (insert.size() > begin.size()) insert += ',';
     insert += fmt::format("({},", scope);
-    append_hex(insert, CompactId(id).bytes());
+    append_literal(insert, CompactId(id).bytes());
     insert +=
         fmt::format(",{0},{0},{1},{2},0,0,'fffffffffffffffff')", born_ms(number), number, scope);
     ++number;

@@ -9,6 +9,14 @@
 #include <string>
 
 namespace once {
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  std::transform(made.begin(), made.end(), made.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return made;
+}
+
 namespace {
 
 bool is_word(char c) {
@@ -77,13 +85,6 @@ class Splitter {
   const SqlSyntax& syntax_;
   bool closed_ = true;
 };
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  std::transform(made.begin(), made.end(), made.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return made;
-}
 
 // What ends a transaction, or leaves the protocol of queued statements.
 constexpr std::array<std::string_view, 13> refused_words{

@@ -31,6 +31,9 @@ enum class SqlPiece : std::uint8_t {
 void split_sql(std::string_view statement, const SqlSyntax& syntax,
                const std::function<void(SqlPiece, std::string_view)>& take);
 
+// ASCII letters as small ones.
+std::string lower(std::string_view text);
+
 // The word that a statement begins with, in small letters; empty if it begins with something else.
 std::string first_word(std::string_view statement);
 

@@ -22,13 +22,6 @@ struct Token {
   bool is(Kind other, std::string_view what) const { return kind == other && folded == what; }
 };
 
-std::string lower(std::string_view text) {
-  std::string made(text);
-  std::transform(made.begin(), made.end(), made.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return made;
-}
-
 template <std::size_t count>
 bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();

@@ -288,8 +288,10 @@ TEST_F(KafkaSecurity, a_wrong_password_is_refused) {
 }
 
 TEST_F(KafkaSecurity, a_library_whose_scram_kafka_does_not_understand_is_named) {
-  if (scram_works) GTEST_SKIP() << "librdkafka " << rd_kafka_version_str();
-  expect_refused(url(""), "before 2.6.1");
+  if (scram_works)
+    EXPECT_EQ(run_once({"topic", "create", url("")}).exit_code, 0) << rd_kafka_version_str();
+  else
+    expect_refused(url(""), "before 2.6.1");
 }
 
 TEST_F(KafkaSecurity, a_certificate_that_nobody_vouches_for_is_refused) {

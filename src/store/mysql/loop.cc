@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/hex.h"
 #include "store/mysql/render.h"
 
 namespace once {

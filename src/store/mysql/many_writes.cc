@@ -14,10 +14,6 @@
 namespace once {
 namespace {
 
-constexpr std::size_t sets_max = 100;
-// A trigger that somebody adds is seen after so long, at the latest.
-constexpr std::chrono::seconds learned_for{60};
-
 // Who may not see the triggers of a table cannot know that there are none.
 constexpr std::string_view table_sql =
     "SELECT (SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? "

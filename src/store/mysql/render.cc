@@ -9,15 +9,9 @@
 
 #include "model/sql_update.h"
 
-namespace once {
+#include "base/hex.h"
 
-void append_hex(std::string& into, std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  for (const char byte : bytes) {
-    into += digits[static_cast<unsigned char>(byte) >> 4];
-    into += digits[static_cast<unsigned char>(byte) & 15];
-  }
-}
+namespace once {
 
 void append_number(std::string& into, double number) {
   char text[32];

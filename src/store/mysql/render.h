@@ -38,8 +38,6 @@ class StatementPieces {
   bool may_change_tables_ = false;
 };
 
-// As hexadecimal digits, which mean nothing to any parser.
-void append_hex(std::string& into, std::string_view bytes);
 // With all its digits, and so that no parser takes it for a decimal.
 void append_number(std::string& into, double number);
 

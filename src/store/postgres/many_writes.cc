@@ -14,10 +14,6 @@
 namespace once {
 namespace {
 
-constexpr std::size_t sets_max = 100;
-// A trigger that somebody adds is seen after so long, at the latest.
-constexpr std::chrono::seconds learned_for{60};
-
 // Nothing happens beyond the change of a row by itself: no trigger, rule, policy or table below it,
 // and nothing that looks at several rows at once (a unique index over what is assigned) or may call
 // a function of the user.

@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/hex.h"
+
 namespace once {
 namespace {
 
@@ -22,12 +24,8 @@ void append_quoted(std::string& into, std::string_view text) {
 }
 
 void append_bytes(std::string& into, std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
   into += "\"\\\\x";
-  for (const char byte : bytes) {
-    into += digits[static_cast<unsigned char>(byte) >> 4];
-    into += digits[static_cast<unsigned char>(byte) & 15];
-  }
+  append_hex(into, bytes);
   into += '"';
 }
 

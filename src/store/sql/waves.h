@@ -3,6 +3,7 @@
 
 #include <once/sql.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,6 +14,11 @@ namespace once {
 
 // Fewer equal writes are not worth being run as one.
 inline constexpr std::size_t equal_rows_min = 16;
+
+// What a connection knows of the tables of so many statements, and for how long it believes it: a
+// trigger that somebody adds is seen then, at the latest.
+inline constexpr std::size_t sets_max = 100;
+inline constexpr std::chrono::seconds learned_for{60};
 
 enum class KeyKind : std::uint8_t { number, text };
 

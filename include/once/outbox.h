@@ -44,8 +44,9 @@ class Outbox {
   // The destinations for which rows are waiting.
   [[nodiscard]] virtual Result<std::vector<std::string>> destinations() = 0;
 
-  // The oldest unsent rows of a destination, in the order of their commits; none is ever skipped,
-  // also if its transaction took its number early and committed late.
+  // The oldest unsent rows of a destination. Those with a route come first, by sequence: they may
+  // have been sent already. Then the others, in the order of their numbers; a row whose transaction
+  // took its number early and committed late is found when it has committed.
   [[nodiscard]] virtual Result<std::vector<OutboxRow>> pending(std::string_view destination,
                                                                std::size_t count_max) = 0;
 
@@ -58,9 +59,20 @@ class Outbox {
   // These rows are durable at their destination: they may go.
   [[nodiscard]] virtual Status sent(std::string_view destination, std::uint64_t fence,
                                     std::span<const std::int64_t> numbers) = 0;
+
+  // The destination can never accept this row: it is parked with the reason, in the scope
+  // `outbox_scope` with the destination as partition and the row's number as offset. Its sequence
+  // is free again: rows of the same route that come behind it lose theirs, and get new ones from
+  // `assign`. They cannot have been sent, since a destination takes sequences in order.
+  [[nodiscard]] virtual Status park(std::string_view destination, std::uint64_t fence,
+                                    std::int64_t number, std::string_view reason) = 0;
 };
 
+// The relay's positions: (relay_scope, destination) has the relay's fence, and its offset counts
+// how often the sequences of the destination were started anew (Restart); -1: never.
 inline constexpr std::string_view relay_scope = "once.relay";
+// Where rows are parked that a destination cannot accept.
+inline constexpr std::string_view outbox_scope = "once.outbox";
 
 // How the relay finds the sink of a destination.
 using SinkFor = std::function<Result<Sink*>(std::string_view destination)>;

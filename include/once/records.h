@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace once {
@@ -45,6 +46,22 @@ struct OperationRecord {
   std::string reason;
 };
 
+// What is known of one partition of a scope.
+struct PartitionRecord {
+  std::string partition = {};
+  Position position = {};
+  std::string source_identity = {};
+  std::int64_t settled_ms = -1;  // the youngest birth among settled messages; -1: none
+  std::int64_t waiting_ms = -1;  // the oldest birth among delivered, unsettled messages; -1: none
+  std::int64_t drained_ms = -1;  // when everything there was settled, by the store's clock
+};
+
+struct ScopeRecord {
+  std::int64_t horizon_ms = 0;
+  std::int64_t now_ms = 0;  // by the store's clock
+  std::vector<PartitionRecord> partitions = {};
+};
+
 // Reading what a store knows, for people and tests: "what happened to order 100?"
 class Records {
  public:
@@ -62,8 +79,12 @@ class Records {
   [[nodiscard]] virtual Result<std::vector<OperationRecord>> operations(std::string_view scope,
                                                                         std::int64_t after_number,
                                                                         std::size_t count_max) = 0;
-  [[nodiscard]] virtual Result<std::int64_t> horizon_ms(std::string_view scope) = 0;
+  // The horizon and all partitions, by name. A scope that is not known has none.
+  [[nodiscard]] virtual Result<ScopeRecord> describe(std::string_view scope) = 0;
 
+  [[nodiscard]] Result<std::int64_t> horizon_ms(std::string_view scope) {
+    return ONCE_TRY(describe(scope)).horizon_ms;
+  }
   [[nodiscard]] Result<std::optional<LedgerRecord>> find(std::string_view scope,
                                                          std::string_view id) {
     auto records = ONCE_TRY(ledger(scope, id, 1));
@@ -71,6 +92,19 @@ class Records {
     return std::move(records.front());
   }
 };
+
+// What a person may set. Owners of what is changed are fenced, so a running pipeline notices.
+struct SetPosition {  // the next offset to handle; identity and witness are cleared
+  std::string partition;
+  std::int64_t offset = -1;
+};
+struct SetHorizon {  // may move back: ids that were forgotten in between then count as new
+  std::int64_t horizon_ms = 0;
+};
+struct RestartDestination {  // in the relay's scope: sequences count from 0, for a new producer
+  std::string destination;
+};
+using Correction = std::variant<SetPosition, SetHorizon, RestartDestination>;
 
 // The operator's hand: what a person changes in the books. Each call is one transaction and writes
 // a line with the reason to the operation log; an empty reason is refused.
@@ -93,6 +127,9 @@ class Repairs {
   // Gives parked messages up. Their ids stay in the ledger.
   [[nodiscard]] virtual Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
                                     std::string_view reason) = 0;
+
+  [[nodiscard]] virtual Status correct(std::string_view scope, const Correction& correction,
+                                       std::string_view reason) = 0;
 };
 
 }  // namespace once

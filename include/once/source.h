@@ -21,6 +21,10 @@ struct SourceTraits {
   // hand), in milliseconds; -1 when the source sets no limit.
   std::int64_t redelivery_ms_max = -1;
   std::vector<std::string> warnings = {};  // what a person should know before relying on it
+  // Identifies what is read: another value under the same name is another topic. Empty: unknown.
+  std::string identity = {};
+  // All partitions of the topic, whoever owns them. Empty: not known.
+  std::vector<std::string> partitions = {};
 };
 
 // Where deliveries come from. All calls come from one thread, the pipeline's poller.

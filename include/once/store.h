@@ -25,6 +25,9 @@ struct StoreTraits {
   bool sql = false;
   bool key_value = false;
   bool claims = false;  // for effects outside the store
+  // Made with the store's schema, never changed, copied with a backup: two stores that were made
+  // separately never have the same. Relays send under it, so that no destination confuses them.
+  std::string identity = {};
 };
 
 struct Forgotten {
@@ -45,8 +48,11 @@ class Store {
 
   // Makes the caller the owner of (scope, partition): its fence is larger than all before it, and
   // the transactions of earlier owners can no longer advance. Durable when it returns.
-  [[nodiscard]] virtual Result<Position> take(std::string_view scope,
-                                              std::string_view partition) = 0;
+  // `source_identity` is that of the topic (SourceTraits::identity; empty: unknown) and is kept
+  // with the position: a position of another topic is an error with the tag "gone", and nothing
+  // is changed.
+  [[nodiscard]] virtual Result<Position> take(std::string_view scope, std::string_view partition,
+                                              std::string_view source_identity = {}) = 0;
 
   // Reads the committed position without taking it.
   [[nodiscard]] virtual Result<Position> position(std::string_view scope,

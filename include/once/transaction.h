@@ -18,12 +18,34 @@ namespace once {
 class SqlTransaction;
 class KeyValueTransaction;
 
+// A message that was handled, by which a topic is recognised: a topic that was deleted and created
+// again under the same name has another message at this offset.
+struct Witness {
+  std::int64_t offset = -1;  // -1: none
+  std::uint64_t digest = 0;
+
+  bool operator==(const Witness&) const = default;
+};
+
 // How far the committed effects of (scope, partition) reach.
 struct Position {
   std::int64_t offset = -1;  // the next offset to handle; -1: nothing was ever handled
   std::uint64_t fence = 0;   // grows with every owner; a smaller one may not write
+  Witness witness = {};      // the last message that was handled
 
-  bool operator==(const Position&) const = default;
+  // Two positions are the same place for the same owner.
+  bool operator==(const Position& other) const {
+    return offset == other.offset && fence == other.fence;
+  }
+};
+
+// What `advance` records about a partition beside its offset. The horizon of a scope follows from
+// the progress of all its partitions, whichever process owns them.
+struct Progress {
+  std::int64_t settled_ms = -1;  // the youngest birth among settled messages; only ever grows
+  std::int64_t waiting_ms = -1;  // the oldest birth among messages delivered and not settled, or -1
+  bool drained = false;          // everything that was there is settled: the store notes its time
+  Witness witness = {};          // unset: the one that is stored stays
 };
 
 // What a message says, as opposed to which message it is: 128 bits of SHA-256 over a canonical,
@@ -54,6 +76,9 @@ struct Verdict {
   };
   Kind kind = Kind::fresh;
   Outcome stored;
+  // Of a mismatch: where the message is to which the id belongs.
+  std::string first_partition = {};
+  std::int64_t first_offset = -1;
 
   bool operator==(const Verdict&) const = default;
 };
@@ -72,9 +97,10 @@ class Transaction {
   virtual ~Transaction() = default;
 
   // Moves the position of a partition from `from` to `to`, if it is still exactly `from`;
-  // otherwise another owner has been here, and the transaction fails with the tag "fenced".
+  // otherwise another owner has been here, and the transaction fails with the tag "fenced". `to`
+  // may be where it is: then only the progress is recorded.
   [[nodiscard]] virtual Status advance(std::string_view partition, const Position& from,
-                                       std::int64_t to) = 0;
+                                       std::int64_t to, const Progress& progress = {}) = 0;
 
   // Records ids, one verdict each, duplicates inside the span included. In one round trip.
   [[nodiscard]] virtual Result<std::vector<Verdict>> admit(std::span<const Entry> entries) = 0;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace once {
 namespace {
 
@@ -64,6 +66,11 @@ Status check_settle(const Outcome& outcome) {
   return {};
 }
 
+Progress joined(const Progress& earlier, const Progress& later) {
+  return {std::max(earlier.settled_ms, later.settled_ms), later.waiting_ms, later.drained,
+          later.witness.offset >= 0 ? later.witness : earlier.witness};
+}
+
 Error fenced_error(std::string_view scope, std::string_view partition, const Position& expected,
                    const Position& actual) {
   return {
@@ -74,10 +81,54 @@ Error fenced_error(std::string_view scope, std::string_view partition, const Pos
       std::nullopt};
 }
 
+Error other_source_error(std::string_view scope, std::string_view partition, std::int64_t offset,
+                         std::string_view stored_identity, std::string_view offered_identity) {
+  return {
+      Remedy::stop, "gone",
+      fmt::format("scope \"{}\", partition \"{}\": the position {} belongs to a topic with the "
+                  "identity {}, but the source has the identity {}: it was deleted and created "
+                  "again, or is in another cluster or directory. To read it from its first "
+                  "message: once position set --scope {} --partition {} --to first; if it is a "
+                  "copy with the same offsets, set the offset of the copy",
+                  scope, partition, offset, stored_identity, offered_identity, scope, partition),
+      std::nullopt};
+}
+
 Status check_reason(std::string_view reason) {
   if (reason.find_first_not_of(" \t\r\n") != std::string_view::npos) return {};
   return fail(Remedy::stop, "config",
               "a reason is needed: it goes to the operation log, for those who ask later");
+}
+
+Status check_correction(const Correction& correction) {
+  if (const auto* to = std::get_if<SetPosition>(&correction)) {
+    if (to->offset < -1)
+      return fail(Remedy::stop, "config",
+                  fmt::format("{} is not an offset; the smallest is -1, the first message there is",
+                              to->offset));
+    return check_partition(to->partition);
+  }
+  if (const auto* horizon = std::get_if<SetHorizon>(&correction)) {
+    if (horizon->horizon_ms >= 0) return {};
+    return fail(Remedy::stop, "config",
+                fmt::format("{} is not a horizon; the smallest is 0, nothing is forgotten",
+                            horizon->horizon_ms));
+  }
+  return check_destination(std::get<RestartDestination>(correction).destination);
+}
+
+std::string_view action_of(const Correction& correction) {
+  constexpr std::array<std::string_view, 3> actions{"set position", "set horizon",
+                                                    "restart destination"};
+  return actions.at(correction.index());
+}
+
+std::string subject_of(const Correction& correction) {
+  if (const auto* to = std::get_if<SetPosition>(&correction))
+    return fmt::format("{} to {}", to->partition, to->offset);
+  if (const auto* horizon = std::get_if<SetHorizon>(&correction))
+    return fmt::format("{}", horizon->horizon_ms);
+  return std::get<RestartDestination>(correction).destination;
 }
 
 Error missing_id(std::string_view scope, std::string_view id) {

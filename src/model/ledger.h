@@ -2,6 +2,7 @@
 #pragma once
 
 #include <once/outcome.h>
+#include <once/records.h>
 #include <once/result.h>
 #include <once/transaction.h>
 
@@ -34,12 +35,30 @@ inline constexpr std::size_t name_bytes_max = 255;  // scopes, partitions and de
 // `retry` cannot be recorded.
 [[nodiscard]] Status check_settle(const Outcome& outcome);
 
+// Two advances of one transaction, as one.
+[[nodiscard]] Progress joined(const Progress& earlier, const Progress& later);
+
 // The error of everyone who is not the owner any more.
 [[nodiscard]] Error fenced_error(std::string_view scope, std::string_view partition,
                                  const Position& expected, const Position& actual);
 
+// The error of a position that belongs to another topic than the one that is read.
+[[nodiscard]] Error other_source_error(std::string_view scope, std::string_view partition,
+                                       std::int64_t offset, std::string_view stored_identity,
+                                       std::string_view offered_identity);
+// Whether a stored and an offered identity contradict each other; what is unknown does not.
+constexpr bool is_other_source(std::string_view stored, std::string_view offered) {
+  return !stored.empty() && !offered.empty() && stored != offered;
+}
+
 // What a person changes in the books has a reason.
 [[nodiscard]] Status check_reason(std::string_view reason);
+// Names and numbers of a correction that no store accepts.
+[[nodiscard]] Status check_correction(const Correction& correction);
+// How the operation log calls it, and what it is about.
+[[nodiscard]] std::string_view action_of(const Correction& correction);
+[[nodiscard]] std::string subject_of(const Correction& correction);
+
 // The errors of a person who asks for what is not there.
 [[nodiscard]] Error missing_id(std::string_view scope, std::string_view id);
 [[nodiscard]] Error missing_parked(std::string_view scope, std::int64_t number);

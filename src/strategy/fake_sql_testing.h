@@ -43,7 +43,9 @@ class FakeSql final : public SqlTransaction {
 
   // Strategies have to know what became of a write: they queue none, and end no transaction.
   Status execute(std::string_view, std::span<const Value>, const Expect&) override { return no(); }
-  Status advance(std::string_view, const Position&, std::int64_t) override { return no(); }
+  Status advance(std::string_view, const Position&, std::int64_t, const Progress&) override {
+    return no();
+  }
   Result<std::vector<Verdict>> admit(std::span<const Entry>) override { return fail(no().error()); }
   Status settle(const Delivery&, const Outcome&) override { return no(); }
   Status enqueue(std::string_view, const Message&) override { return no(); }

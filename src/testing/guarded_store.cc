@@ -33,9 +33,10 @@ Result<std::unique_ptr<Transaction>> GuardedStore::begin(std::string_view scope)
   return guarded;
 }
 
-Result<Position> GuardedStore::take(std::string_view scope, std::string_view partition) {
+Result<Position> GuardedStore::take(std::string_view scope, std::string_view partition,
+                                    std::string_view source_identity) {
   ONCE_TRY(pass(fate_, "take"));
-  return store_.take(scope, partition);
+  return store_.take(scope, partition, source_identity);
 }
 
 Result<Position> GuardedStore::position(std::string_view scope, std::string_view partition) {

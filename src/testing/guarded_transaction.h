@@ -29,9 +29,10 @@ class GuardedTransaction : public Interface {
   GuardedTransaction(std::unique_ptr<Transaction> inner, Fate& fate)
       : inner_(std::move(inner)), fate_(fate) {}
 
-  Status advance(std::string_view partition, const Position& from, std::int64_t to) override {
+  Status advance(std::string_view partition, const Position& from, std::int64_t to,
+                 const Progress& progress = {}) override {
     ONCE_TRY(pass(Call::write, "advance"));
-    return inner_->advance(partition, from, to);
+    return inner_->advance(partition, from, to, progress);
   }
   Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override {
     ONCE_TRY(pass(Call::write, "admit"));

@@ -12,7 +12,8 @@
 namespace once {
 
 StoreTraits MemoryStore::traits() const {
-  return {"memory:", StoreTraits::Durability::none, false, true, true};
+  const std::lock_guard lock(mutex_);
+  return {"memory:", StoreTraits::Durability::none, false, true, true, state_.identity};
 }
 
 Result<std::unique_ptr<Transaction>> MemoryStore::begin(std::string_view scope) {
@@ -21,15 +22,19 @@ Result<std::unique_ptr<Transaction>> MemoryStore::begin(std::string_view scope) 
   return std::make_unique<MemoryTransaction>(*this, scope, generation_);
 }
 
-Result<Position> MemoryStore::take(std::string_view scope, std::string_view partition) {
+Result<Position> MemoryStore::take(std::string_view scope, std::string_view partition,
+                                   std::string_view source_identity) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
   const std::lock_guard lock(mutex_);
-  Position position = position_at(scope, partition);
-  ++position.fence;
-  scope_at(scope).positions[std::string(partition)] = position;
-  log_operation(scope, "take", partition, fmt::format("fence {}", position.fence));
-  return position;
+  PartitionRecord& taken = partition_at(scope, partition);
+  if (is_other_source(taken.source_identity, source_identity))
+    return fail(other_source_error(scope, partition, taken.position.offset, taken.source_identity,
+                                   source_identity));
+  if (!source_identity.empty()) taken.source_identity = source_identity;
+  ++taken.position.fence;
+  log_operation(scope, "take", partition, fmt::format("fence {}", taken.position.fence));
+  return taken.position;
 }
 
 Result<Position> MemoryStore::position(std::string_view scope, std::string_view partition) {
@@ -98,10 +103,15 @@ Result<std::vector<OutboxRow>> MemoryStore::pending(std::string_view destination
   std::vector<OutboxRow> rows;
   const auto found = state_.outbox.find(destination);
   if (found == state_.outbox.end()) return rows;
-  for (const auto& [number, row] : found->second) {
-    if (rows.size() == count_max) break;
-    rows.push_back(row);
-  }
+  for (const auto& [number, row] : found->second) rows.push_back(row);
+  // Without a route there is no sequence: these keep the order of their numbers.
+  const auto sequence = [](const OutboxRow& row) {
+    return row.route ? row.route->sequence : std::numeric_limits<std::uint64_t>::max();
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const OutboxRow& a, const OutboxRow& b) {
+    return sequence(a) < sequence(b);
+  });
+  if (rows.size() > count_max) rows.resize(count_max);
   return rows;
 }
 
@@ -134,6 +144,28 @@ Status MemoryStore::sent(std::string_view destination, std::uint64_t fence,
   const auto rows = state_.outbox.find(destination);
   if (rows == state_.outbox.end()) return {};
   for (const std::int64_t number : numbers) rows->second.erase(number);
+  return {};
+}
+
+Status MemoryStore::park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+                         std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  ONCE_TRY(check_fence(destination, fence));
+  auto& rows = state_.outbox[std::string(destination)];
+  const auto poison = rows.find(number);
+  if (poison == rows.end()) return {};  // an earlier call, whose answer was lost
+  if (const auto route = poison->second.route) {
+    for (auto& [other, row] : rows)
+      if (row.route && row.route->partition == route->partition &&
+          row.route->sequence > route->sequence)
+        row.route.reset();
+    state_.next_sequence[{std::string(destination), route->partition}] = route->sequence;
+  }
+  log_operation(outbox_scope, "park", poison->second.message.id, reason);
+  scope_at(outbox_scope)
+      .parked.push_back({++state_.last_parked_number, std::string(destination), number, 1,
+                         clock_.now_ms(), std::string(reason), std::move(poison->second.message)});
+  rows.erase(poison);
   return {};
 }
 
@@ -190,10 +222,15 @@ Result<std::vector<OperationRecord>> MemoryStore::operations(std::string_view sc
   return after(books->operations, after_number, count_max);
 }
 
-Result<std::int64_t> MemoryStore::horizon_ms(std::string_view scope) {
+Result<ScopeRecord> MemoryStore::describe(std::string_view scope) {
   const std::lock_guard lock(mutex_);
+  ScopeRecord record;
+  record.now_ms = clock_.now_ms();
   const MemoryState::Scope* books = find_scope(scope);
-  return books == nullptr ? 0 : books->horizon_ms;
+  if (books == nullptr) return record;
+  record.horizon_ms = books->horizon_ms;
+  for (const auto& [name, partition] : books->partitions) record.partitions.push_back(partition);
+  return record;
 }
 
 MemoryState::Scope& MemoryStore::scope_at(std::string_view scope) {
@@ -210,8 +247,17 @@ const MemoryState::Scope* MemoryStore::find_scope(std::string_view scope) const 
 Position MemoryStore::position_at(std::string_view scope, std::string_view partition) const {
   const MemoryState::Scope* books = find_scope(scope);
   if (books == nullptr) return {};
-  const auto found = books->positions.find(partition);
-  return found == books->positions.end() ? Position{} : found->second;
+  const auto found = books->partitions.find(partition);
+  return found == books->partitions.end() ? Position{} : found->second.position;
+}
+
+PartitionRecord& MemoryStore::partition_at(std::string_view scope, std::string_view partition) {
+  auto& partitions = scope_at(scope).partitions;
+  const auto found = partitions.find(partition);
+  if (found != partitions.end()) return found->second;
+  PartitionRecord& made = partitions[std::string(partition)];
+  made.partition = partition;
+  return made;
 }
 
 Status MemoryStore::check_fence(std::string_view destination, std::uint64_t fence) const {

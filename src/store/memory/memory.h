@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/random_identity.h"
+
 namespace once {
 
 class MemoryTransaction;
@@ -38,7 +40,7 @@ struct MemoryState {
   struct Scope {
     std::map<std::string, LedgerRow, std::less<>> ledger;
     std::set<std::pair<std::int64_t, std::string>> by_birth;  // for forgetting
-    std::map<std::string, Position, std::less<>> positions;
+    std::map<std::string, PartitionRecord, std::less<>> partitions;
     std::int64_t horizon_ms = 0;
     std::vector<ParkedRecord> parked;
     std::vector<OperationRecord> operations;
@@ -52,6 +54,7 @@ struct MemoryState {
   std::int64_t last_outbox_number = 0;
   std::int64_t last_parked_number = 0;
   std::int64_t last_operation_number = 0;
+  std::string identity;
 };
 
 // A store in this process's memory, for tests and simulations. Thread-safe.
@@ -70,11 +73,15 @@ class MemoryStore final : public Store,
                           private Repairs,
                           private ClaimStore {
  public:
-  explicit MemoryStore(Clock& clock) : clock_(clock) {}
+  explicit MemoryStore(Clock& clock) : MemoryStore(clock, random_identity()) {}
+  MemoryStore(Clock& clock, std::string identity) : clock_(clock) {
+    state_.identity = std::move(identity);
+  }
 
   StoreTraits traits() const override;
   Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
-  Result<Position> take(std::string_view scope, std::string_view partition) override;
+  Result<Position> take(std::string_view scope, std::string_view partition,
+                        std::string_view source_identity = {}) override;
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
@@ -108,6 +115,8 @@ class MemoryStore final : public Store,
                 std::span<const std::uint32_t> partitions) override;
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
+  Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+              std::string_view reason) override;
 
   Result<std::vector<std::string>> scopes() override;
   Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
@@ -116,13 +125,15 @@ class MemoryStore final : public Store,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
-  Result<std::int64_t> horizon_ms(std::string_view scope) override;
+  Result<ScopeRecord> describe(std::string_view scope) override;
 
   Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
   Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
                 std::string_view destination, std::string_view reason) override;
   Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
               std::string_view reason) override;
+  Status correct(std::string_view scope, const Correction& correction,
+                 std::string_view reason) override;
 
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
                                          std::span<const ClaimRequest> requests) override;
@@ -145,6 +156,8 @@ class MemoryStore final : public Store,
   MemoryState::Scope& scope_at(std::string_view scope);
   const MemoryState::Scope* find_scope(std::string_view scope) const;
   Position position_at(std::string_view scope, std::string_view partition) const;
+  PartitionRecord& partition_at(std::string_view scope, std::string_view partition);
+  void restart_destination(const std::string& destination);
   Status check_fence(std::string_view destination, std::uint64_t fence) const;
   void log_operation(std::string_view scope, std::string_view action, std::string_view subject,
                      std::string_view reason);

@@ -101,4 +101,35 @@ Status MemoryStore::drop(std::string_view scope, std::span<const std::int64_t> n
   return {};
 }
 
+void MemoryStore::restart_destination(const std::string& destination) {
+  for (auto& [number, row] : state_.outbox[destination]) row.route.reset();
+  std::erase_if(state_.next_sequence,
+                [&](const auto& next) { return next.first.first == destination; });
+  Position& relay = partition_at(relay_scope, destination).position;
+  ++relay.offset;
+  ++relay.fence;
+}
+
+Status MemoryStore::correct(std::string_view scope, const Correction& correction,
+                            std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_reason(reason));
+  ONCE_TRY(check_correction(correction));
+  const std::lock_guard lock(mutex_);
+  (void)ONCE_TRY(write([&] {
+    if (const auto* to = std::get_if<SetPosition>(&correction)) {
+      PartitionRecord& set = partition_at(scope, to->partition);
+      const std::uint64_t fence = set.position.fence + 1;
+      set = {.partition = to->partition, .position = {to->offset, fence, {}}};
+    } else if (const auto* horizon = std::get_if<SetHorizon>(&correction)) {
+      scope_at(scope).horizon_ms = horizon->horizon_ms;
+    } else if (const auto* restart = std::get_if<RestartDestination>(&correction)) {
+      restart_destination(restart->destination);
+    }
+    log_operation(scope, action_of(correction), subject_of(correction), reason);
+    return true;
+  }));
+  return {};
+}
+
 }  // namespace once

@@ -23,8 +23,8 @@ Status MemoryTransaction::check_alive() {
   return {};
 }
 
-Status MemoryTransaction::advance(std::string_view partition, const Position& from,
-                                  std::int64_t to) {
+Status MemoryTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
+                                  const Progress& progress) {
   ONCE_TRY(check_advance(partition, from, to));
   const std::lock_guard lock(store_.mutex_);
   ONCE_TRY(check_alive());
@@ -32,11 +32,13 @@ Status MemoryTransaction::advance(std::string_view partition, const Position& fr
   const Position actual =
       earlier != moves_.end() ? earlier->second.to : store_.position_at(scope_, partition);
   if (actual != from) return fail(*(doom_ = fenced_error(scope_, partition, from, actual)));
-  const Position target{to, from.fence};
-  if (earlier != moves_.end())
+  const Position target{to, from.fence, {}};
+  if (earlier != moves_.end()) {
     earlier->second.to = target;
-  else
-    moves_.emplace(partition, Move{from, target});
+    earlier->second.progress = joined(earlier->second.progress, progress);
+  } else {
+    moves_.emplace(partition, Move{from, target, progress});
+  }
   return {};
 }
 
@@ -53,14 +55,15 @@ Result<std::vector<Verdict>> MemoryTransaction::admit(std::span<const Entry> ent
 Verdict MemoryTransaction::verdict_of(const Entry& entry) {
   const auto compared = [&](const MemoryState::LedgerRow& row) {
     const bool other = contradicts(row.fingerprint, entry.fingerprint);
-    return Verdict{other ? Verdict::Kind::mismatch : Verdict::Kind::duplicate, row.outcome};
+    if (!other) return Verdict{Verdict::Kind::duplicate, row.outcome};
+    return Verdict{Verdict::Kind::mismatch, row.outcome, row.partition, row.offset};
   };
   if (const auto ours = fresh_.find(entry.id); ours != fresh_.end()) return compared(ours->second);
   const std::int64_t born_ms = ledger_time(entry.born_ms);
   if (const MemoryState::Scope* books = store_.find_scope(scope_)) {
     const auto stored = books->ledger.find(entry.id);
     if (stored != books->ledger.end()) return compared(stored->second);
-    if (born_ms < books->horizon_ms) return {Verdict::Kind::too_old, {}};
+    if (born_ms < books->horizon_ms) return {.kind = Verdict::Kind::too_old, .stored = {}};
   }
   fresh_.emplace(entry.id, MemoryState::LedgerRow{entry.fingerprint,
                                                   {},
@@ -175,7 +178,14 @@ Status MemoryTransaction::validate() const {
 void MemoryTransaction::apply() {
   MemoryState& state = store_.state_;
   MemoryState::Scope& books = store_.scope_at(scope_);
-  for (const auto& [partition, move] : moves_) books.positions[partition] = move.to;
+  for (const auto& [partition, move] : moves_) {
+    PartitionRecord& moved = store_.partition_at(scope_, partition);
+    moved.position.offset = move.to.offset;
+    if (move.progress.witness.offset >= 0) moved.position.witness = move.progress.witness;
+    moved.settled_ms = std::max(moved.settled_ms, move.progress.settled_ms);
+    moved.waiting_ms = move.progress.waiting_ms;
+    if (move.progress.drained) moved.drained_ms = store_.clock_.now_ms();
+  }
   for (auto& [id, row] : fresh_) {
     books.by_birth.emplace(row.born_ms, id);
     books.ledger.emplace(id, std::move(row));

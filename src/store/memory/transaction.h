@@ -21,7 +21,8 @@ class MemoryTransaction final : public KeyValueTransaction {
   MemoryTransaction(MemoryStore& store, std::string_view scope, std::uint64_t generation)
       : store_(store), scope_(scope), generation_(generation) {}
 
-  Status advance(std::string_view partition, const Position& from, std::int64_t to) override;
+  Status advance(std::string_view partition, const Position& from, std::int64_t to,
+                 const Progress& progress = {}) override;
   Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override;
   Status settle(const Delivery& delivery, const Outcome& outcome) override;
   Status enqueue(std::string_view destination, const Message& message) override;
@@ -35,6 +36,7 @@ class MemoryTransaction final : public KeyValueTransaction {
   struct Move {
     Position from;  // what was committed when we looked
     Position to;
+    Progress progress;
   };
 
   // All of these need the store's lock.

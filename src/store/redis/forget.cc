@@ -78,7 +78,7 @@ Result<Forgotten> RedisStore::forget(std::string_view scope, std::int64_t horizo
   const std::lock_guard lock(sweep_mutex_);
   Sweep& sweep = sweeps_[std::string(scope)];
   const std::int64_t start_ns = system_clock().ticks_ns();
-  const std::int64_t before = ONCE_TRY(this->horizon_ms(scope));
+  const std::int64_t before = ONCE_TRY(horizon_of(scope));
   ONCE_POINT(store_before_forget);
   if (horizon_ms > before) ONCE_TRY(move_horizon(scope, horizon_ms));
   ONCE_POINT(store_after_horizon);

@@ -79,7 +79,11 @@ Result<std::vector<OperationRecord>> RedisStore::operations(std::string_view sco
   return records;
 }
 
-Result<std::int64_t> RedisStore::horizon_ms(std::string_view scope) {
+Result<ScopeRecord> RedisStore::describe(std::string_view scope) {
+  return ScopeRecord{ONCE_TRY(horizon_of(scope)), 0, {}};
+}
+
+Result<std::int64_t> RedisStore::horizon_of(std::string_view scope) {
   const RedisAnswer horizon =
       ONCE_TRY(ask(command({"GET", books().key("horizon", scope)}), RedisStage::read));
   return number_in_eight(horizon.text());

@@ -69,7 +69,8 @@ Result<std::unique_ptr<Transaction>> RedisStore::begin(std::string_view scope) {
   return std::make_unique<RedisTransaction>(*this, scope);
 }
 
-Result<Position> RedisStore::take(std::string_view scope, std::string_view partition) {
+Result<Position> RedisStore::take(std::string_view scope, std::string_view partition,
+                                  std::string_view) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
   RedisCall call = script(

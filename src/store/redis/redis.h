@@ -47,7 +47,8 @@ class RedisStore final : public Store,
 
   StoreTraits traits() const override;
   Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
-  Result<Position> take(std::string_view scope, std::string_view partition) override;
+  Result<Position> take(std::string_view scope, std::string_view partition,
+                        std::string_view source_identity = {}) override;
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
@@ -100,6 +101,8 @@ class RedisStore final : public Store,
                 std::span<const std::uint32_t> partitions) override;
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
+  Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+              std::string_view reason) override;
   Status done_by_relay(const RedisAnswer& answer, std::string_view destination,
                        std::uint64_t fence) const;
 
@@ -111,7 +114,8 @@ class RedisStore final : public Store,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
-  Result<std::int64_t> horizon_ms(std::string_view scope) override;
+  Result<ScopeRecord> describe(std::string_view scope) override;
+  Result<std::int64_t> horizon_of(std::string_view scope);
 
   // Repairs (repairs.cc)
   Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
@@ -119,6 +123,8 @@ class RedisStore final : public Store,
                 std::string_view destination, std::string_view reason) override;
   Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
               std::string_view reason) override;
+  Status correct(std::string_view scope, const Correction& correction,
+                 std::string_view reason) override;
   Result<std::vector<std::string>> parked_ids(std::string_view scope,
                                               std::span<const std::int64_t> numbers);
 

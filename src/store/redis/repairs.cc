@@ -76,4 +76,12 @@ Status RedisStore::drop(std::string_view scope, std::span<const std::int64_t> nu
   return {};
 }
 
+Status RedisStore::correct(std::string_view, const Correction&, std::string_view) {
+  return fail(Remedy::stop, "config", "unsupported");
+}
+
+Status RedisStore::park(std::string_view, std::uint64_t, std::int64_t, std::string_view) {
+  return fail(Remedy::stop, "config", "unsupported");
+}
+
 }  // namespace once

@@ -35,8 +35,8 @@ Status RedisTransaction::check_open() const {
 
 // --- positions
 
-Status RedisTransaction::advance(std::string_view partition, const Position& from,
-                                 std::int64_t to) {
+Status RedisTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
+                                 const Progress&) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_advance(partition, from, to));
   const Position target{to, from.fence};

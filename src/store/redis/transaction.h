@@ -24,7 +24,8 @@ class RedisTransaction final : public KeyValueTransaction {
  public:
   RedisTransaction(RedisStore& store, std::string_view scope) : store_(store), scope_(scope) {}
 
-  Status advance(std::string_view partition, const Position& from, std::int64_t to) override;
+  Status advance(std::string_view partition, const Position& from, std::int64_t to,
+                 const Progress& progress = {}) override;
   Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override;
   Status settle(const Delivery& delivery, const Outcome& outcome) override;
   Status enqueue(std::string_view destination, const Message& message) override;

@@ -89,7 +89,11 @@ Result<std::vector<OperationRecord>> ServerStore::operations(std::string_view sc
   return records;
 }
 
-Result<std::int64_t> ServerStore::horizon_ms(std::string_view scope) {
+Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
+  return ScopeRecord{ONCE_TRY(horizon_of(scope)), 0, {}};
+}
+
+Result<std::int64_t> ServerStore::horizon_of(std::string_view scope) {
   const Lease lease = ONCE_TRY(lend());
   const auto answer =
       ONCE_TRY(lease->ask("SELECT horizon_ms FROM once_horizon "

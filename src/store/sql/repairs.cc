@@ -71,4 +71,12 @@ Status ServerStore::drop(std::string_view scope, std::span<const std::int64_t> n
   });
 }
 
+Status ServerStore::correct(std::string_view, const Correction&, std::string_view) {
+  return fail(Remedy::stop, "config", "unsupported");
+}
+
+Status ServerStore::park(std::string_view, std::uint64_t, std::int64_t, std::string_view) {
+  return fail(Remedy::stop, "config", "unsupported");
+}
+
 }  // namespace once

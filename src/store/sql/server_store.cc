@@ -66,7 +66,8 @@ Result<std::unique_ptr<Transaction>> ServerStore::begin(std::string_view scope) 
   return make_transaction(number, scope, std::move(lease));
 }
 
-Result<Position> ServerStore::take(std::string_view scope, std::string_view partition) {
+Result<Position> ServerStore::take(std::string_view scope, std::string_view partition,
+                                   std::string_view) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
   const std::int64_t scope_number = ONCE_TRY(number_of(scope));
@@ -146,7 +147,7 @@ Result<Forgotten> ServerStore::forget(std::string_view scope, std::int64_t horiz
                                       std::size_t rows_max) {
   ONCE_TRY(check_scope(scope));
   const std::int64_t number = ONCE_TRY(number_of(scope));
-  const std::int64_t before = ONCE_TRY(this->horizon_ms(scope));
+  const std::int64_t before = ONCE_TRY(horizon_of(scope));
   ONCE_POINT(store_before_forget);
   if (horizon_ms > before) ONCE_TRY(move_horizon(number, horizon_ms));
   ONCE_POINT(store_after_horizon);

@@ -55,7 +55,8 @@ class ServerStore : public Store,
 
   StoreTraits traits() const override;
   Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
-  Result<Position> take(std::string_view scope, std::string_view partition) override;
+  Result<Position> take(std::string_view scope, std::string_view partition,
+                        std::string_view source_identity = {}) override;
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
@@ -133,6 +134,8 @@ class ServerStore : public Store,
                 std::span<const std::uint32_t> partitions) override;
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
+  Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+              std::string_view reason) override;
   Status check_fence(SqlConnection& connection, std::string_view destination, std::uint64_t fence);
   Status assign_rows(SqlConnection& connection, std::int64_t destination,
                      std::span<const std::int64_t> numbers,
@@ -146,7 +149,8 @@ class ServerStore : public Store,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
-  Result<std::int64_t> horizon_ms(std::string_view scope) override;
+  Result<ScopeRecord> describe(std::string_view scope) override;
+  Result<std::int64_t> horizon_of(std::string_view scope);
 
   // Repairs (repairs.cc)
   Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
@@ -154,6 +158,8 @@ class ServerStore : public Store,
                 std::string_view destination, std::string_view reason) override;
   Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
               std::string_view reason) override;
+  Status correct(std::string_view scope, const Correction& correction,
+                 std::string_view reason) override;
   Result<std::string> unpark(SqlConnection& connection, std::string_view scope,
                              std::int64_t scope_number, std::int64_t number);
 

@@ -23,8 +23,8 @@ Status ServerTransaction::check_open() const {
 
 // --- positions
 
-Status ServerTransaction::advance(std::string_view partition, const Position& from,
-                                  std::int64_t to) {
+Status ServerTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
+                                  const Progress&) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_advance(partition, from, to));
   return keep(advance_now(partition, from, to));

@@ -54,7 +54,8 @@ class ServerTransaction : public SqlTransaction {
                     ServerStore::Lease lease)
       : store_(store), scope_(scope), scope_number_(scope_number), lease_(std::move(lease)) {}
 
-  Status advance(std::string_view partition, const Position& from, std::int64_t to) override;
+  Status advance(std::string_view partition, const Position& from, std::int64_t to,
+                 const Progress& progress = {}) override;
   Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override;
   Status settle(const Delivery& delivery, const Outcome& outcome) override;
   Status enqueue(std::string_view destination, const Message& message) override;

@@ -28,7 +28,7 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
   const std::int64_t start_ns = clock_.ticks_ns();
   // While a pass runs the horizon stays; what is asked for by now is the next pass's.
   if (!sweep.running) {
-    const std::int64_t horizon = std::max(horizon_ms, ONCE_TRY(this->horizon_ms(scope)));
+    const std::int64_t horizon = std::max(horizon_ms, ONCE_TRY(scope_horizon_ms(scope)));
     if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
     if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};
     ONCE_POINT(store_before_forget);
@@ -54,7 +54,7 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
 }
 
 Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
-  if (horizon_ms <= ONCE_TRY(this->horizon_ms(scope))) return {};
+  if (horizon_ms <= ONCE_TRY(scope_horizon_ms(scope))) return {};
   return write([&](Connection& writer) -> Status {
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
     ONCE_TRY(writer.run(

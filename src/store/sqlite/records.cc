@@ -109,7 +109,11 @@ Result<std::vector<OperationRecord>> SqliteStore::operations(std::string_view sc
   });
 }
 
-Result<std::int64_t> SqliteStore::horizon_ms(std::string_view scope) {
+Result<ScopeRecord> SqliteStore::describe(std::string_view scope) {
+  return ScopeRecord{ONCE_TRY(scope_horizon_ms(scope)), 0, {}};
+}
+
+Result<std::int64_t> SqliteStore::scope_horizon_ms(std::string_view scope) {
   return read([&](Connection& reader) -> Result<std::int64_t> {
     const Rows rows =
         ONCE_TRY(reader.query("SELECT horizon_ms FROM once_horizon "

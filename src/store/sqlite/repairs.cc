@@ -76,4 +76,12 @@ Status SqliteStore::drop(std::string_view scope, std::span<const std::int64_t> n
   });
 }
 
+Status SqliteStore::correct(std::string_view, const Correction&, std::string_view) {
+  return fail(Remedy::stop, "config", "unsupported");
+}
+
+Status SqliteStore::park(std::string_view, std::uint64_t, std::int64_t, std::string_view) {
+  return fail(Remedy::stop, "config", "unsupported");
+}
+
 }  // namespace once

@@ -190,7 +190,8 @@ Result<std::unique_ptr<Transaction>> SqliteStore::begin(std::string_view scope) 
   return std::make_unique<SqliteTransaction>(*this, scope, std::move(turn));
 }
 
-Result<Position> SqliteStore::take(std::string_view scope, std::string_view partition) {
+Result<Position> SqliteStore::take(std::string_view scope, std::string_view partition,
+                                   std::string_view) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
   return write([&](Connection& writer) -> Result<Position> {

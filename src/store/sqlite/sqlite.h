@@ -67,7 +67,8 @@ class SqliteStore final : public Store,
 
   StoreTraits traits() const override;
   Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
-  Result<Position> take(std::string_view scope, std::string_view partition) override;
+  Result<Position> take(std::string_view scope, std::string_view partition,
+                        std::string_view source_identity = {}) override;
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
@@ -108,6 +109,8 @@ class SqliteStore final : public Store,
                 std::span<const std::uint32_t> partitions) override;
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
+  Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+              std::string_view reason) override;
 
   Result<std::vector<std::string>> scopes() override;
   Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
@@ -116,13 +119,16 @@ class SqliteStore final : public Store,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
-  Result<std::int64_t> horizon_ms(std::string_view scope) override;
+  Result<ScopeRecord> describe(std::string_view scope) override;
+  Result<std::int64_t> scope_horizon_ms(std::string_view scope);
 
   Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
   Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
                 std::string_view destination, std::string_view reason) override;
   Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
               std::string_view reason) override;
+  Status correct(std::string_view scope, const Correction& correction,
+                 std::string_view reason) override;
 
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
                                          std::span<const ClaimRequest> requests) override;

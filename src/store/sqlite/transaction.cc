@@ -65,8 +65,8 @@ Result<std::int64_t> SqliteTransaction::horizon_ms() {
   return *horizon_ms_;
 }
 
-Status SqliteTransaction::advance(std::string_view partition, const Position& from,
-                                  std::int64_t to) {
+Status SqliteTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
+                                  const Progress&) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_advance(partition, from, to));
   return keep(advance_now(partition, from, to));

@@ -8,14 +8,18 @@
 namespace once {
 namespace {
 
-Status check_name(std::string_view what, std::string_view name) {
-  if (name.empty())
-    return fail(Remedy::stop, "config", fmt::format("the {} is empty; give it a name", what));
+Status check_length(std::string_view what, std::string_view name) {
   if (name.size() > name_bytes_max)
     return fail(Remedy::stop, "config",
                 fmt::format("the {} \"{}...\" has {} bytes; at most {} are allowed", what,
                             name.substr(0, 40), name.size(), name_bytes_max));
   return {};
+}
+
+Status check_name(std::string_view what, std::string_view name) {
+  if (name.empty())
+    return fail(Remedy::stop, "config", fmt::format("the {} is empty; give it a name", what));
+  return check_length(what, name);
 }
 
 }  // namespace
@@ -24,6 +28,9 @@ Status check_scope(std::string_view scope) { return check_name("scope", scope); 
 Status check_partition(std::string_view partition) { return check_name("partition", partition); }
 Status check_destination(std::string_view destination) {
   return check_name("destination", destination);
+}
+Status check_source_identity(std::string_view identity) {
+  return check_length("identity of the topic", identity);
 }
 
 Status check_id(std::string_view id) {
@@ -67,7 +74,8 @@ Status check_settle(const Outcome& outcome) {
 }
 
 Progress joined(const Progress& earlier, const Progress& later) {
-  return {std::max(earlier.settled_ms, later.settled_ms), later.waiting_ms, later.drained,
+  return {std::max(earlier.settled_ms, later.settled_ms), later.waiting_ms,
+          earlier.drained || later.drained,
           later.witness.offset >= 0 ? later.witness : earlier.witness};
 }
 

@@ -17,12 +17,14 @@ namespace once {
 
 // What every store agrees on about ids, so that none of them accepts what another refuses.
 inline constexpr std::size_t id_bytes_max = 1024;
-inline constexpr std::size_t name_bytes_max = 255;  // scopes, partitions and destinations
+inline constexpr std::size_t name_bytes_max = 255;  // of scopes, partitions, destinations
 
 // A scope is never empty and has a limit.
 [[nodiscard]] Status check_scope(std::string_view scope);
 [[nodiscard]] Status check_partition(std::string_view partition);
 [[nodiscard]] Status check_destination(std::string_view destination);
+// That of a topic; empty if it is not known.
+[[nodiscard]] Status check_source_identity(std::string_view identity);
 
 // Refuse empty and over-long ids (remedy `park`) before anything is written.
 [[nodiscard]] Status check_id(std::string_view id);

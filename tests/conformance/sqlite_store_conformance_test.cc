@@ -26,6 +26,7 @@ class SqliteUnderTest final : public StoreUnderTest {
     SqliteFault::next = kept ? SqliteFault::Kind::wal_sync : SqliteFault::Kind::wal_write;
   }
   void jump_clock(std::int64_t ms) override { clock_.jump(ms); }
+  bool has_one_writer() const override { return true; }
   std::string effect_table() const override {
     return "CREATE TABLE effect (number INTEGER PRIMARY KEY AUTOINCREMENT, id BLOB NOT NULL)";
   }

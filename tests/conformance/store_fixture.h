@@ -34,6 +34,8 @@ class StoreUnderTest {
   virtual void lose_next_commit(bool kept) = 0;
   // Somebody sets the clock of the machine.
   virtual void jump_clock(std::int64_t ms) = 0;
+  // Whether a transaction waits until the one before it has ended.
+  virtual bool has_one_writer() const { return false; }
   // A table `effect` with a growing `number` and an `id` of bytes, in the dialect of the store.
   virtual std::string effect_table() const { return {}; }
   // A table `kinds` with columns for 64-bit numbers, doubles, text, bytes and text.

@@ -29,6 +29,29 @@ TEST_P(StoreSuite, H25_a_mixed_batch_has_one_verdict_per_message_in_its_order) {
   EXPECT_EQ(records().find("shop", "z").value()->offset, 1);
 }
 
+TEST_P(StoreSuite, a_mismatch_says_where_the_message_is_to_which_the_id_belongs) {
+  Entry stored = entry("a", 7, 1);
+  stored.partition = "orders/3";
+  ASSERT_EQ(kind_of(stored), Kind::fresh);
+  const auto is_at = [](const Verdict& verdict, std::string_view partition, std::int64_t offset) {
+    return verdict.kind == Kind::mismatch && verdict.first_partition == partition &&
+           verdict.first_offset == offset;
+  };
+  reopen();
+  auto transaction = begin();
+  const auto verdicts = transaction->admit(
+      std::vector{entry("a", 8, 2), entry("b", 9, 1), entry("b", 10, 2), entry("a", 11, 1)});
+  ASSERT_TRUE(verdicts) << verdicts.error().text;
+  EXPECT_TRUE(is_at(verdicts->at(0), "orders/3", 7));
+  EXPECT_EQ(verdicts->at(1), Verdict{});
+  EXPECT_TRUE(is_at(verdicts->at(2), "p0", 9));  // the first of this batch
+  EXPECT_EQ(verdicts->at(3), (Verdict{Kind::duplicate, applied()}));
+  // What this transaction admitted in an earlier call, and what is too old unless it is known.
+  EXPECT_TRUE(is_at(transaction->admit(std::vector{entry("b", 12, 3)}).value()[0], "p0", 9));
+  EXPECT_TRUE(
+      is_at(transaction->admit(std::vector{entry("a", 13, 3, 0)}).value()[0], "orders/3", 7));
+}
+
 TEST_P(StoreSuite, an_empty_batch_is_admitted) {
   auto transaction = begin();
   EXPECT_TRUE(transaction->admit({}).value().empty());

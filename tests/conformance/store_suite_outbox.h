@@ -38,6 +38,18 @@ class Sender {
     for (const OutboxRow& row : found) all.push_back(row.number);
     return all;
   }
+  std::map<std::int64_t, std::optional<Route>> routes(std::string_view destination) {
+    std::map<std::int64_t, std::optional<Route>> all;
+    const auto found = under_test_.store().outbox()->pending(destination, 100).value();
+    for (const OutboxRow& row : found) all[row.number] = row.route;
+    return all;
+  }
+  // What is pending as a relay gives it a route: the first ones by number, all to one partition.
+  void assign(std::string_view destination, std::uint64_t fence, std::uint32_t partition) {
+    const auto found = numbers(destination);
+    ASSERT_TRUE(under_test_.store().outbox()->assign(
+        destination, fence, found, std::vector<std::uint32_t>(found.size(), partition)));
+  }
 
  private:
   StoreUnderTest& under_test_;
@@ -91,15 +103,13 @@ TEST_P(StoreSuite, routes_count_without_holes_also_across_a_restart) {
     const std::vector<std::uint32_t> partitions{0, 1, 0, 2, 1};
     ASSERT_TRUE(outbox().assign("next", fence, numbers, partitions));
     if (round % 2 == 0) reopen();
-    const auto rows = outbox().pending("next", 100).value();
-    for (std::size_t i = 0; i < 5; ++i) {
-      ASSERT_TRUE(rows[i].route);
-      EXPECT_EQ(*rows[i].route, (Route{partitions[i], expected[partitions[i]]++}));
-    }
+    const auto routes = sender.routes("next");
+    ASSERT_EQ(routes.size(), 5u);
+    for (std::size_t i = 0; i < 5; ++i)
+      EXPECT_EQ(routes.at(numbers[i]), (Route{partitions[i], expected[partitions[i]]++}));
     // Asked again, also for other partitions, nothing changes: it may have been sent.
     ASSERT_TRUE(outbox().assign("next", fence, numbers, std::vector<std::uint32_t>(5, 3)));
-    const auto again = outbox().pending("next", 100).value();
-    for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(again[i].route, rows[i].route);
+    EXPECT_EQ(sender.routes("next"), routes);
     ASSERT_TRUE(outbox().sent("next", fence, numbers));
     EXPECT_TRUE(sender.pending("next").empty());
     if (round % 2 == 1) reopen();
@@ -162,6 +172,128 @@ TEST_P(StoreSuite, nonsense_about_routes_is_refused_and_changes_nothing) {
                 .tag,
             "missing");
   EXPECT_FALSE(outbox().pending("next", 1).value()[0].route);
+}
+
+// Number and sequence have different orders: after a crash, what may have been sent is sent again
+// first and in the order in which it was sent.
+TEST_P(StoreSuite, rows_with_a_route_are_pending_first_and_in_the_order_of_their_sequences) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 6);
+  const auto numbers = sender.numbers("next");
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  ASSERT_TRUE(outbox().assign("next", fence, std::vector{numbers[4], numbers[2]},
+                              std::vector<std::uint32_t>{0, 0}));
+  ASSERT_TRUE(outbox().assign("next", fence, std::vector{numbers[3], numbers[1], numbers[0]},
+                              std::vector<std::uint32_t>{0, 0, 0}));
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(sender.pending("next"), (Ids{"m4", "m2", "m3", "m1", "m0", "m5"}));
+  EXPECT_EQ(sender.pending("next", 3), (Ids{"m4", "m2", "m3"}));
+  ASSERT_TRUE(outbox().sent("next", fence, std::vector{numbers[4]}));
+  Sender(*under_test_).enqueue("next", 6, 2);
+  reopen();
+  EXPECT_EQ(Sender(*under_test_).pending("next"), (Ids{"m2", "m3", "m1", "m0", "m5", "m6", "m7"}));
+  EXPECT_EQ(Sender(*under_test_).pending("next", 5), (Ids{"m2", "m3", "m1", "m0", "m5"}));
+}
+
+// A transaction takes the numbers of its rows early and commits late, when rows with larger numbers
+// have their routes.
+TEST_P(StoreSuite, a_late_commit_goes_behind_what_has_a_route) {
+  if (under_test_->has_one_writer()) {  // then nothing can be late: the order is that of commits
+    Sender(*under_test_).enqueue("next", 0, 1);
+    Sender(*under_test_).enqueue("next", 1, 1);
+    EXPECT_EQ(Sender(*under_test_).pending("next"), (std::vector<std::string>{"m0", "m1"}));
+    return;
+  }
+  constexpr int rounds = 4;
+  Sender sender(*under_test_);
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  std::vector<std::string> expected;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string id = "id " + std::to_string(round);
+    auto late = begin("late");
+    for (int i = 0; i < 2; ++i)
+      ASSERT_TRUE(late->enqueue("next", numbered_message(100 * round + i)));
+    ASSERT_TRUE(late->admit(std::vector{entry(id)}));  // waits until the rows are there
+    sender.enqueue("next", 100 * round + 10, 3);
+    sender.assign("next", fence, 0);
+    ASSERT_TRUE(late->commit());
+    sender.assign("next", fence, 0);
+    for (const int i : {10, 11, 12, 0, 1})
+      expected.push_back("m" + std::to_string(100 * round + i));
+  }
+  EXPECT_EQ(sender.pending("next"), expected);
+  // The first of them were sent, and the relay dies before it writes down all of that.
+  std::vector<std::int64_t> sent = sender.numbers("next");
+  sent.resize(4);
+  ASSERT_TRUE(outbox().sent("next", fence, sent));
+  expected.erase(expected.begin(), expected.begin() + 4);
+  reopen();
+  EXPECT_EQ(Sender(*under_test_).pending("next"), expected);
+  const auto rows = outbox().pending("next", 100).value();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(rows[i].route, (Route{0, static_cast<std::uint64_t>(i) + 4})) << i;
+}
+
+TEST_P(StoreSuite, a_parked_row_leaves_its_sequence_to_those_behind_it) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 6);
+  sender.enqueue("other", 10, 2);
+  const auto numbers = sender.numbers("next");
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  const std::uint64_t other = store().take(relay_scope, "other").value().fence;
+  sender.assign("other", other, 0);
+  ASSERT_TRUE(outbox().assign("next", fence, std::span(numbers).first(5),
+                              std::vector<std::uint32_t>{0, 1, 0, 0, 1}));
+  for (int again = 0; again < 2; ++again)  // the answer to the first was lost
+    ASSERT_TRUE(outbox().park("next", fence, numbers[2], "too large"));
+  reopen();
+  const auto routes = Sender(*under_test_).routes("next");
+  const std::map<std::int64_t, std::optional<Route>> expected{{numbers[0], Route{0, 0}},
+                                                              {numbers[1], Route{1, 0}},
+                                                              {numbers[3], std::nullopt},
+                                                              {numbers[4], Route{1, 1}},
+                                                              {numbers[5], std::nullopt}};
+  EXPECT_EQ(routes, expected);
+  Sender(*under_test_).assign("next", fence, 0);
+  EXPECT_EQ(Sender(*under_test_).routes("next").at(numbers[3]), (Route{0, 1}));
+  EXPECT_EQ(Sender(*under_test_).routes("next").at(numbers[5]), (Route{0, 2}));
+  for (const auto& [number, route] : Sender(*under_test_).routes("other")) EXPECT_TRUE(route);
+
+  const auto parked = records().parked(outbox_scope, 0, 10).value();
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].partition, "next");
+  EXPECT_EQ(parked[0].offset, numbers[2]);
+  EXPECT_EQ(parked[0].reason, "too large");
+  EXPECT_EQ(parked[0].message, numbered_message(2));
+  EXPECT_GT(parked[0].parked_ms, 0);
+  const auto lines = records().operations(outbox_scope, 0, 10).value();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].action, "park");
+  EXPECT_EQ(lines[0].subject, "m2");
+  EXPECT_EQ(lines[0].reason, "too large");
+}
+
+TEST_P(StoreSuite, a_row_without_a_route_is_parked_and_can_be_replayed) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 3);
+  const auto numbers = sender.numbers("next");
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  ASSERT_TRUE(
+      outbox().assign("next", fence, std::span(numbers).first(1), std::vector<std::uint32_t>{0}));
+  for (const std::uint64_t wrong : {fence - 1, fence + 1})
+    EXPECT_EQ(outbox().park("next", wrong, numbers[1], "no").error().tag, "fenced");
+  ASSERT_TRUE(outbox().park("next", fence, numbers[1], "no such topic"));
+  EXPECT_EQ(sender.pending("next"), (std::vector<std::string>{"m0", "m2"}));
+  EXPECT_EQ(sender.routes("next").at(numbers[0]), (Route{0, 0}));
+  const auto parked = records().parked(outbox_scope, 0, 10).value();
+  ASSERT_EQ(parked.size(), 1u);
+  ASSERT_TRUE(store().repairs()->replay(outbox_scope, std::vector{parked[0].number}, "next",
+                                        "the topic is there now"));
+  EXPECT_TRUE(records().parked(outbox_scope, 0, 10).value().empty());
+  EXPECT_EQ(sender.pending("next"), (std::vector<std::string>{"m0", "m2", "m1"}));
+  sender.assign("next", fence, 0);
+  const auto rows = outbox().pending("next", 10).value();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(rows[i].route, (Route{0, i}));
 }
 
 }  // namespace once::testing

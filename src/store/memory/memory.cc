@@ -26,6 +26,7 @@ Result<Position> MemoryStore::take(std::string_view scope, std::string_view part
                                    std::string_view source_identity) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
+  ONCE_TRY(check_source_identity(source_identity));
   const std::lock_guard lock(mutex_);
   PartitionRecord& taken = partition_at(scope, partition);
   if (is_other_source(taken.source_identity, source_identity))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/claim.h"
 
+#include <algorithm>
+
 #include "model/compact_id.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
@@ -81,12 +83,6 @@ Result<std::vector<bool>> update_each(Connection& writer, std::int64_t scope,
   return ours;
 }
 
-Result<std::int64_t> horizon_of(Connection& writer, std::int64_t scope) {
-  const Rows rows =
-      ONCE_TRY(writer.query("SELECT horizon_ms FROM once_horizon WHERE scope = ?", {scope}));
-  return rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
-}
-
 }  // namespace
 
 Result<std::vector<ClaimAnswer>> SqliteStore::claim(std::string_view scope, const ClaimTerms& terms,
@@ -96,7 +92,7 @@ Result<std::vector<ClaimAnswer>> SqliteStore::claim(std::string_view scope, cons
   ONCE_TRY(check_requests(requests));
   return write([&](Connection& writer) -> Result<std::vector<ClaimAnswer>> {
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
-    const std::int64_t horizon = ONCE_TRY(horizon_of(writer, number));
+    const std::int64_t horizon = ONCE_TRY(stored_horizon_ms(writer, number));
     std::vector<ClaimAnswer> answers;
     answers.reserve(requests.size());
     for (const ClaimRequest& request : requests) {
@@ -176,11 +172,12 @@ Result<std::size_t> SqliteStore::forget_claims(std::string_view scope, std::int6
   if (!complete) return 0;  // after the ledger
   return write([&](Connection& writer) -> Result<std::size_t> {
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
+    const std::int64_t stored_ms = ONCE_TRY(stored_horizon_ms(writer, number));
     ONCE_TRY(
         writer.run("DELETE FROM once_claim WHERE scope = ?1 AND id IN "
                    "(SELECT id FROM once_claim WHERE scope = ?1 AND state IN (3, 4) "
                    "AND born_ms < ?2 LIMIT ?3)",
-                   {number, horizon_ms, rows_max}));
+                   {number, std::min(horizon_ms, stored_ms), rows_max}));
     const auto rows = static_cast<std::size_t>(writer.changes());
     complete = rows < rows_max;
     return rows;

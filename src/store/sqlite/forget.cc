@@ -26,9 +26,12 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
   const std::lock_guard lock(sweep_mutex_);
   Sweep& sweep = sweeps_[std::string(scope)];
   const std::int64_t start_ns = clock_.ticks_ns();
+  // A person, maybe in another process, set the horizon back: what was swept was another horizon's.
+  const std::int64_t stored_ms = ONCE_TRY(scope_horizon_ms(scope));
+  if (stored_ms < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
   // While a pass runs the horizon stays; what is asked for by now is the next pass's.
   if (!sweep.running) {
-    const std::int64_t horizon = std::max(horizon_ms, ONCE_TRY(scope_horizon_ms(scope)));
+    const std::int64_t horizon = std::max(horizon_ms, stored_ms);
     if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
     if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};
     ONCE_POINT(store_before_forget);
@@ -51,6 +54,12 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
   }
   forgotten.more = sweep.clean_horizon_ms < horizon_ms;
   return forgotten;
+}
+
+Result<std::int64_t> stored_horizon_ms(Connection& connection, std::int64_t scope) {
+  const Rows rows =
+      ONCE_TRY(connection.query("SELECT horizon_ms FROM once_horizon WHERE scope = ?", {scope}));
+  return rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
 }
 
 Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
@@ -100,9 +109,11 @@ Result<std::size_t> SqliteStore::erase(std::string_view scope, const std::vector
   return write([&](Connection& writer) -> Result<std::size_t> {
     std::size_t rows = 0;
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
+    // It may have been set back since they were found.
+    const std::int64_t below_ms = std::min(horizon_ms, ONCE_TRY(stored_horizon_ms(writer, number)));
     for (const std::string& id : ids) {
       ONCE_TRY(writer.run("DELETE FROM once_ledger WHERE scope = ? AND id = ? AND born_ms < ?",
-                          {number, Blob{id}, horizon_ms}));
+                          {number, Blob{id}, below_ms}));
       rows += static_cast<std::size_t>(writer.changes());
     }
     return rows;

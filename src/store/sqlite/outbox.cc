@@ -8,7 +8,8 @@
 namespace once {
 
 // Rows take their numbers while their transaction holds the only turn at writing, so that numbers
-// and commits have the same order and `pending` can skip none.
+// and commits have the same order. Sequences need not have it: a row that was replayed or lost its
+// route gets a later one.
 
 Result<std::vector<std::string>> SqliteStore::destinations() {
   return read([&](Connection& reader) -> Result<std::vector<std::string>> {
@@ -28,7 +29,7 @@ Result<std::vector<OutboxRow>> SqliteStore::pending(std::string_view destination
     Statement statement = ONCE_TRY(reader.prepare(
         "SELECT number, id, key, body, headers, timestamp_ms, partition, sequence FROM once_outbox "
         "WHERE destination = (SELECT number FROM once_name WHERE name = ?) "
-        "ORDER BY number LIMIT ?"));
+        "ORDER BY sequence NULLS LAST, number LIMIT ?"));
     statement.bind_text(1, destination);
     statement.bind(2, static_cast<std::int64_t>(count_max));
     int code = statement.step();
@@ -100,6 +101,41 @@ Status SqliteStore::sent(std::string_view destination, std::uint64_t fence,
                           {number, name}));
     return {};
   });
+}
+
+Status SqliteStore::park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+                         std::string_view reason) {
+  return write([&](Connection& writer) -> Status {
+    ONCE_TRY(check_fence(writer, destination, fence));
+    const std::int64_t name = ONCE_TRY(names_.number_of(writer, destination));
+    const std::int64_t scope = ONCE_TRY(names_.number_of(writer, outbox_scope));
+    const Rows poison = ONCE_TRY(writer.query(
+        "SELECT id, partition, sequence FROM once_outbox WHERE number = ? AND destination = ?",
+        {number, name}));
+    if (poison.empty()) return {};  // an earlier call, whose answer was lost
+    if (const auto* sequence = std::get_if<std::int64_t>(&poison[0].at(2)))
+      ONCE_TRY(free_sequences(writer, name, std::get<std::int64_t>(poison[0].at(1)), *sequence));
+    ONCE_TRY(writer.run(
+        "INSERT INTO once_parked (scope, partition, offset, attempts, parked_ms, reason, id, key, "
+        "body, headers, timestamp_ms) "
+        "SELECT ?, ?, number, 1, ?, ?, id, key, body, headers, timestamp_ms "
+        "FROM once_outbox WHERE number = ?",
+        {scope, destination, clock_.now_ms(), reason, number}));
+    ONCE_TRY(writer.run("DELETE FROM once_outbox WHERE number = ?", {number}));
+    return log_operation(scope, "park", std::get<std::string>(poison[0].at(0)), reason);
+  });
+}
+
+// From `first` on the sequences of a route are given anew.
+Status SqliteStore::free_sequences(Connection& writer, std::int64_t destination,
+                                   std::int64_t partition, std::int64_t first) {
+  ONCE_TRY(
+      writer.run("UPDATE once_outbox SET partition = NULL, sequence = NULL "
+                 "WHERE destination = ?1 AND partition = ?2 AND sequence >= ?3",
+                 {destination, partition, first}));
+  return writer.run(
+      "UPDATE once_route SET next_sequence = ? WHERE destination = ? AND partition = ?",
+      {first, destination, partition});
 }
 
 }  // namespace once

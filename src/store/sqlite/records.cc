@@ -109,8 +109,38 @@ Result<std::vector<OperationRecord>> SqliteStore::operations(std::string_view sc
   });
 }
 
+// One statement, so that all of it was so at one moment. A scope that is not known has one row,
+// too.
 Result<ScopeRecord> SqliteStore::describe(std::string_view scope) {
-  return ScopeRecord{ONCE_TRY(scope_horizon_ms(scope)), 0, {}};
+  return read([&](Connection& reader) -> Result<ScopeRecord> {
+    Statement statement = ONCE_TRY(reader.prepare(
+        "SELECT coalesce(horizon_ms, 0), partitions.name, offset, fence, witness_offset, "
+        "witness_digest, source_identity, settled_ms, waiting_ms, drained_ms "
+        "FROM (SELECT (SELECT number FROM once_name WHERE name = ?) AS number) AS known "
+        "LEFT JOIN once_horizon ON once_horizon.scope = known.number "
+        "LEFT JOIN once_position ON once_position.scope = known.number "
+        "LEFT JOIN once_name AS partitions ON partitions.number = once_position.partition "
+        "ORDER BY partitions.name"));
+    statement.bind_text(1, scope);
+    ScopeRecord record;
+    record.now_ms = clock_.now_ms();
+    int code = statement.step();
+    for (; code == SQLITE_ROW; code = statement.step()) {
+      record.horizon_ms = statement.number(0);
+      if (statement.is_null(1)) continue;
+      PartitionRecord& partition = record.partitions.emplace_back();
+      partition.partition = statement.bytes(1);
+      partition.position = {statement.number(2),
+                            static_cast<std::uint64_t>(statement.number(3)),
+                            {statement.number(4), static_cast<std::uint64_t>(statement.number(5))}};
+      partition.source_identity = statement.bytes(6);
+      partition.settled_ms = statement.number(7);
+      partition.waiting_ms = statement.number(8);
+      partition.drained_ms = statement.number(9);
+    }
+    if (code != SQLITE_DONE) return fail(reader.error(code, "describe a scope"));
+    return record;
+  });
 }
 
 Result<std::int64_t> SqliteStore::scope_horizon_ms(std::string_view scope) {

@@ -76,12 +76,47 @@ Status SqliteStore::drop(std::string_view scope, std::span<const std::int64_t> n
   });
 }
 
-Status SqliteStore::correct(std::string_view, const Correction&, std::string_view) {
-  return fail(Remedy::stop, "config", "unsupported");
+Status SqliteStore::set_position(Connection& writer, std::int64_t scope, const SetPosition& to) {
+  const std::int64_t partition = ONCE_TRY(names_.number_of(writer, to.partition));
+  return writer.run(
+      "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, ?, 1) "
+      "ON CONFLICT (scope, partition) DO UPDATE SET offset = excluded.offset, fence = fence + 1, "
+      "source_identity = excluded.source_identity, settled_ms = excluded.settled_ms, "
+      "waiting_ms = excluded.waiting_ms, drained_ms = excluded.drained_ms, "
+      "witness_offset = excluded.witness_offset, witness_digest = excluded.witness_digest",
+      {scope, partition, to.offset});
 }
 
-Status SqliteStore::park(std::string_view, std::uint64_t, std::int64_t, std::string_view) {
-  return fail(Remedy::stop, "config", "unsupported");
+Status SqliteStore::restart_destination(Connection& writer, const RestartDestination& restart) {
+  const std::int64_t name = ONCE_TRY(names_.number_of(writer, restart.destination));
+  const std::int64_t relay = ONCE_TRY(names_.number_of(writer, relay_scope));
+  ONCE_TRY(
+      writer.run("UPDATE once_outbox SET partition = NULL, sequence = NULL "
+                 "WHERE destination = ? AND sequence IS NOT NULL",
+                 {name}));
+  ONCE_TRY(writer.run("DELETE FROM once_route WHERE destination = ?", {name}));
+  return writer.run(
+      "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, 0, 1) "
+      "ON CONFLICT (scope, partition) DO UPDATE SET offset = offset + 1, fence = fence + 1",
+      {relay, name});
+}
+
+Status SqliteStore::correct(std::string_view scope, const Correction& correction,
+                            std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_reason(reason));
+  ONCE_TRY(check_correction(correction));
+  return write([&](Connection& writer) -> Status {
+    const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
+    if (const auto* to = std::get_if<SetPosition>(&correction))
+      ONCE_TRY(set_position(writer, number, *to));
+    if (const auto* horizon = std::get_if<SetHorizon>(&correction))
+      ONCE_TRY(writer.run("INSERT OR REPLACE INTO once_horizon (scope, horizon_ms) VALUES (?, ?)",
+                          {number, horizon->horizon_ms}));
+    if (const auto* restart = std::get_if<RestartDestination>(&correction))
+      ONCE_TRY(restart_destination(writer, *restart));
+    return log_operation(number, action_of(correction), subject_of(correction), reason);
+  });
 }
 
 }  // namespace once

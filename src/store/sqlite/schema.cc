@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include "model/compact_id.h"
+#include "model/random_identity.h"
 
 namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
 // order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
-const std::array<std::string_view, 4> schema_steps = {
+const std::array<std::string_view, 5> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO once_schema VALUES (1);
@@ -158,6 +159,22 @@ CREATE TABLE once_claim (
 CREATE INDEX once_claim_open ON once_claim (scope, id) WHERE state IN (0, 1, 2);
 CREATE INDEX once_claim_settled ON once_claim (scope, born_ms) WHERE state IN (3, 4);
 )",
+    // The index of the outbox is the order in which rows are sent: those with a sequence first.
+    R"(
+UPDATE once_schema SET version = 5;
+
+CREATE TABLE once_identity (identity TEXT NOT NULL) STRICT;
+
+ALTER TABLE once_position ADD COLUMN source_identity BLOB NOT NULL DEFAULT x'';
+ALTER TABLE once_position ADD COLUMN settled_ms INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE once_position ADD COLUMN waiting_ms INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE once_position ADD COLUMN drained_ms INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE once_position ADD COLUMN witness_offset INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE once_position ADD COLUMN witness_digest INTEGER NOT NULL DEFAULT 0;
+
+DROP INDEX once_outbox_destination;
+CREATE INDEX once_outbox_order ON once_outbox (destination, sequence);
+)",
 };
 
 namespace {
@@ -192,6 +209,9 @@ Status log_migration(Connection& writer, std::int64_t from, std::int64_t now_ms)
 Status migrate_from(Connection& writer, std::int64_t version, std::int64_t now_ms) {
   for (auto step = static_cast<std::size_t>(version); step < schema_steps.size(); ++step)
     ONCE_TRY(writer.script(std::string(schema_steps[step])));
+  ONCE_TRY(writer.run(
+      "INSERT INTO once_identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM once_identity)",
+      {random_identity()}));
   ONCE_TRY(log_migration(writer, version, now_ms));
   return writer.commit();
 }

@@ -81,6 +81,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path,
       if (!error.text.starts_with("sqlite:")) error.text = store->traits().name + ": " + error.text;
       return fail(std::move(error));
     }
+    ONCE_TRY(store->read_identity());
   }
   ONCE_TRY(system_files().sync_directory(parent_directory(path)));
   return store;
@@ -125,8 +126,17 @@ Status SqliteStore::open_connections() {
   return {};
 }
 
+Status SqliteStore::read_identity() {
+  const Rows rows = ONCE_TRY(writer_->query("SELECT identity FROM once_identity"));
+  if (rows.size() != 1)
+    return fail(Remedy::stop, "corrupt",
+                traits().name + ": the table once_identity must have exactly one row");
+  identity_ = std::get<std::string>(rows[0].at(0));
+  return {};
+}
+
 StoreTraits SqliteStore::traits() const {
-  return {"sqlite:" + path_, StoreTraits::Durability::power, true, false, true};
+  return {"sqlite:" + path_, StoreTraits::Durability::power, true, false, true, identity_};
 }
 
 Result<std::unique_ptr<Gate::Turn>> SqliteStore::begin_writing() {
@@ -191,18 +201,29 @@ Result<std::unique_ptr<Transaction>> SqliteStore::begin(std::string_view scope) 
 }
 
 Result<Position> SqliteStore::take(std::string_view scope, std::string_view partition,
-                                   std::string_view) {
+                                   std::string_view source_identity) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
+  ONCE_TRY(check_source_identity(source_identity));
   return write([&](Connection& writer) -> Result<Position> {
     const std::int64_t scope_number = ONCE_TRY(names_.number_of(writer, scope));
     const std::int64_t partition_number = ONCE_TRY(names_.number_of(writer, partition));
-    const Rows rows =
-        ONCE_TRY(writer.query("INSERT INTO once_position (scope, partition, offset, fence) "
-                              "VALUES (?, ?, -1, 1) ON CONFLICT (scope, partition) "
-                              "DO UPDATE SET fence = fence + 1 RETURNING offset, fence",
+    const Rows known =
+        ONCE_TRY(writer.query("SELECT source_identity, offset FROM once_position "
+                              "WHERE scope = ? AND partition = ?",
                               {scope_number, partition_number}));
-    const Position position = position_in(rows);
+    const std::string stored = known.empty() ? "" : std::get<std::string>(known[0].at(0));
+    if (is_other_source(stored, source_identity))
+      return fail(other_source_error(scope, partition, std::get<std::int64_t>(known[0].at(1)),
+                                     stored, source_identity));
+    static const std::string take = fmt::format(
+        "INSERT INTO once_position (scope, partition, offset, fence, source_identity) "
+        "VALUES (?, ?, -1, 1, ?) ON CONFLICT (scope, partition) DO UPDATE SET "
+        "fence = fence + 1, source_identity = excluded.source_identity RETURNING {}",
+        position_columns);
+    const Position position = position_in(
+        ONCE_TRY(writer.query(take, {scope_number, partition_number,
+                                     Blob{source_identity.empty() ? stored : source_identity}})));
     ONCE_TRY(
         log_operation(scope_number, "take", partition, fmt::format("fence {}", position.fence)));
     return position;
@@ -211,17 +232,22 @@ Result<Position> SqliteStore::take(std::string_view scope, std::string_view part
 
 Position position_in(const Rows& rows) {
   if (rows.empty()) return {};
-  return {std::get<std::int64_t>(rows[0].at(0)),
-          static_cast<std::uint64_t>(std::get<std::int64_t>(rows[0].at(1)))};
+  const auto number = [&](std::size_t column) {
+    return std::get<std::int64_t>(rows[0].at(column));
+  };
+  return {number(0),
+          static_cast<std::uint64_t>(number(1)),
+          {number(2), static_cast<std::uint64_t>(number(3))}};
 }
 
 Result<Position> SqliteStore::position_of(Connection& connection, std::string_view scope,
                                           std::string_view partition) {
-  return position_in(
-      ONCE_TRY(connection.query("SELECT offset, fence FROM once_position "
-                                "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
-                                "AND partition = (SELECT number FROM once_name WHERE name = ?)",
-                                {scope, partition})));
+  static const std::string select = fmt::format(
+      "SELECT {} FROM once_position "
+      "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
+      "AND partition = (SELECT number FROM once_name WHERE name = ?)",
+      position_columns);
+  return position_in(ONCE_TRY(connection.query(select, {scope, partition})));
 }
 
 Result<Position> SqliteStore::position(std::string_view scope, std::string_view partition) {

@@ -45,8 +45,14 @@ class Names {
   std::map<std::string, std::int64_t, std::less<>> made_;
 };
 
-// The position in a row of offset and fence; where there is none, nothing was ever handled.
+// The columns of a position, and the position in a row of them; where there is none, nothing was
+// ever handled.
+inline constexpr std::string_view position_columns =
+    "offset, fence, witness_offset, witness_digest";
 Position position_in(const Rows& rows);
+
+// The horizon of a scope as this connection sees it.
+[[nodiscard]] Result<std::int64_t> stored_horizon_ms(Connection& connection, std::int64_t scope);
 
 // A store in an SQLite file: write-ahead log, synced at every commit. Thread-safe.
 //
@@ -99,6 +105,7 @@ class SqliteStore final : public Store,
   SqliteStore(const std::string& path, const SqliteOptions& options, Clock& clock);
   Status check_file() const;
   Status open_connections();
+  Status read_identity();
   Status revive();
 
   Result<std::vector<std::string>> destinations() override;
@@ -111,6 +118,8 @@ class SqliteStore final : public Store,
               std::span<const std::int64_t> numbers) override;
   Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
               std::string_view reason) override;
+  Status free_sequences(Connection& writer, std::int64_t destination, std::int64_t partition,
+                        std::int64_t first);
 
   Result<std::vector<std::string>> scopes() override;
   Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
@@ -129,6 +138,8 @@ class SqliteStore final : public Store,
               std::string_view reason) override;
   Status correct(std::string_view scope, const Correction& correction,
                  std::string_view reason) override;
+  Status set_position(Connection& writer, std::int64_t scope, const SetPosition& to);
+  Status restart_destination(Connection& writer, const RestartDestination& restart);
 
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
                                          std::span<const ClaimRequest> requests) override;
@@ -187,6 +198,7 @@ class SqliteStore final : public Store,
   const std::string path_;
   const SqliteOptions options_;
   Clock& clock_;
+  std::string identity_;  // set when it is opened
   Gate gate_;
 
   // Of who has the turn.

@@ -210,12 +210,16 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
     const auto other = store->records()->find("shop", "01890a5d-ac96-774b-bcce-b302099a8057");
     EXPECT_EQ(other.value().value().born_ms, 6);
     EXPECT_EQ(store->position("shop", "p0").value(), (Position{8, 3}));
+    EXPECT_EQ(store->take("shop", "p0", "topic").value(), (Position{8, 4}));
+    const std::string identity = store->traits().identity;
+    EXPECT_EQ(identity.size(), 32u);
     EXPECT_TRUE(make_segment_ids(*store, {"orders", 10}).value()->next());
     const auto operations = store->records()->operations("once.store", 0, 10).value();
     ASSERT_EQ(operations.size(), 1u);
     EXPECT_EQ(operations[0].action, "migrate");
     store.reset();
     store = open(path).value();  // once
+    EXPECT_EQ(store->traits().identity, identity);
     EXPECT_EQ(store->records()->operations("once.store", 0, 10).value().size(), 1u);
   }
 }

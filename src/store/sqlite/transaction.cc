@@ -58,36 +58,46 @@ Result<std::int64_t> SqliteTransaction::partition_number(std::string_view partit
 Result<std::int64_t> SqliteTransaction::horizon_ms() {
   if (!horizon_ms_) {
     const std::int64_t scope = ONCE_TRY(scope_number());
-    const Rows rows =
-        ONCE_TRY(writer().query("SELECT horizon_ms FROM once_horizon WHERE scope = ?", {scope}));
-    horizon_ms_ = rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
+    horizon_ms_ = ONCE_TRY(stored_horizon_ms(writer(), scope));
   }
   return *horizon_ms_;
 }
 
 Status SqliteTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
-                                  const Progress&) {
+                                  const Progress& progress) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_advance(partition, from, to));
-  return keep(advance_now(partition, from, to));
+  return keep(advance_now(partition, from, to, progress));
 }
 
 Status SqliteTransaction::advance_now(std::string_view partition, const Position& from,
-                                      std::int64_t to) {
+                                      std::int64_t to, const Progress& progress) {
   const std::int64_t scope = ONCE_TRY(scope_number());
   const std::int64_t number = ONCE_TRY(partition_number(partition));
   const auto fence = static_cast<std::int64_t>(from.fence);
-  ONCE_TRY(
-      writer().run("UPDATE once_position SET offset = ? "
-                   "WHERE scope = ? AND partition = ? AND offset = ? AND fence = ?",
-                   {to, scope, number, from.offset, fence}));
-  if (writer().changes() == 1) return {};
-  const Rows rows = ONCE_TRY(
-      writer().query("SELECT offset, fence FROM once_position WHERE scope = ? AND partition = ?",
-                     {scope, number}));
-  if (rows.empty() && from == Position{})
-    return writer().run("INSERT INTO once_position VALUES (?, ?, ?, 0)", {scope, number, to});
-  return fail(fenced_error(scope_, partition, from, position_in(rows)));
+  const auto update = [&]() -> Result<bool> {
+    ONCE_TRY(writer().run(
+        "UPDATE once_position SET offset = ?1, settled_ms = max(settled_ms, ?2), waiting_ms = ?3, "
+        "drained_ms = coalesce(?4, drained_ms), "
+        "witness_offset = iif(?5 < 0, witness_offset, ?5), "
+        "witness_digest = iif(?5 < 0, witness_digest, ?6) "
+        "WHERE scope = ?7 AND partition = ?8 AND offset = ?9 AND fence = ?10",
+        {to, progress.settled_ms, progress.waiting_ms,
+         progress.drained ? Value(store_.clock_.now_ms()) : Value(nullptr), progress.witness.offset,
+         progress.witness.digest, scope, number, from.offset, fence}));
+    return writer().changes() == 1;
+  };
+  if (ONCE_TRY(update())) return {};
+  static const std::string select = fmt::format(
+      "SELECT {} FROM once_position WHERE scope = ? AND partition = ?", position_columns);
+  const Rows rows = ONCE_TRY(writer().query(select, {scope, number}));
+  if (!rows.empty() || from != Position{})
+    return fail(fenced_error(scope_, partition, from, position_in(rows)));
+  ONCE_TRY(writer().run(
+      "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, -1, 0)",
+      {scope, number}));
+  (void)ONCE_TRY(update());
+  return {};
 }
 
 Result<std::vector<Verdict>> SqliteTransaction::admit(std::span<const Entry> entries) {
@@ -110,10 +120,11 @@ Result<std::vector<Verdict>> SqliteTransaction::admit_now(std::span<const Entry>
   ONCE_TRY(record(entries, rows, verdicts));
 
   fresh_.reserve(fresh_.size() + entries.size());
+  const Verdict too_old{.kind = Verdict::Kind::too_old, .stored = {}};
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (ledger_time(entries[i].born_ms) < horizon)
       // It may have been forgotten: only a record that is still there can say what it is.
-      verdicts[i] = ONCE_TRY(look_up(entries[i])).value_or(Verdict{Verdict::Kind::too_old, {}});
+      verdicts[i] = ONCE_TRY(look_up(entries[i])).value_or(too_old);
     else if (verdicts[i].kind == Verdict::Kind::fresh)
       remember(entries[i], ONCE_TRY(partition_number(entries[i].partition)));
   }
@@ -149,17 +160,24 @@ Status SqliteTransaction::record(std::span<const Entry> entries,
 }
 
 Result<std::optional<Verdict>> SqliteTransaction::look_up(const Entry& entry) {
-  Statement select = ONCE_TRY(writer().prepare(
-      "SELECT fingerprint, outcome, result FROM once_ledger WHERE scope = ? AND id = ?"));
+  Statement select = ONCE_TRY(
+      writer().prepare("SELECT fingerprint, outcome, result, partition, offset FROM once_ledger "
+                       "WHERE scope = ? AND id = ?"));
   select.bind(1, *scope_number_);
   const CompactId id(entry.id);
   select.bind_blob(2, id.bytes());
   const int code = select.step();
   if (code == SQLITE_DONE) return std::nullopt;
   if (code != SQLITE_ROW) return fail(writer().error(code, "look up an id"));
-  const bool other = contradicts(fingerprint_from(select.bytes(0)), entry.fingerprint);
-  return Verdict{other ? Verdict::Kind::mismatch : Verdict::Kind::duplicate,
-                 {static_cast<Outcome::Kind>(select.number(1)), std::string(select.bytes(2)), 0}};
+  Verdict verdict{Verdict::Kind::duplicate,
+                  {static_cast<Outcome::Kind>(select.number(1)), std::string(select.bytes(2)), 0}};
+  if (!contradicts(fingerprint_from(select.bytes(0)), entry.fingerprint)) return verdict;
+  verdict.kind = Verdict::Kind::mismatch;
+  verdict.first_offset = select.number(4);
+  const Rows name =
+      ONCE_TRY(writer().query("SELECT name FROM once_name WHERE number = ?", {select.number(3)}));
+  if (!name.empty()) verdict.first_partition = std::get<std::string>(name[0].at(0));
+  return verdict;
 }
 
 void SqliteTransaction::remember(const Entry& entry, std::int64_t partition) {

@@ -55,7 +55,8 @@ class SqliteTransaction final : public SqlTransaction {
   Result<std::int64_t> partition_number(std::string_view partition);
   Result<std::int64_t> horizon_ms();
 
-  Status advance_now(std::string_view partition, const Position& from, std::int64_t to);
+  Status advance_now(std::string_view partition, const Position& from, std::int64_t to,
+                     const Progress& progress);
   Result<std::vector<Verdict>> admit_now(std::span<const Entry> entries);
   Status record(std::span<const Entry> entries, std::span<const EntryFeed::Row> rows,
                 std::vector<Verdict>& verdicts);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "conformance/store_suite_outbox.h"
+#include "conformance/store_suite_progress.h"
+#include "conformance/store_suite_repairs.h"
+
+// What a person sets, and that nothing goes on with what was there before.
+
+namespace once::testing {
+
+TEST_P(RepairSuite, a_position_is_set_its_owner_is_fenced_and_the_topic_may_be_another) {
+  Position position = store().take("shop", "p0", "topic").value();
+  {
+    auto transaction = begin();
+    ASSERT_TRUE(transaction->advance(
+        "p0", position, 9, {.settled_ms = 8, .waiting_ms = 7, .drained = true, .witness = {8, 1}}));
+    ASSERT_TRUE(transaction->commit());
+  }
+  ASSERT_TRUE(store().take("shop", "p1", "topic"));
+  ASSERT_TRUE(repairs().correct("shop", SetPosition{"p0", 3}, "the topic was made anew"));
+  {
+    auto transaction = begin();
+    const Status moved = transaction->advance("p0", {9, position.fence}, 10);
+    EXPECT_TRUE(!moved || !transaction->commit());
+  }
+  reopen();
+  const PartitionRecord known = partition_of(store(), "p0");
+  EXPECT_EQ(known.position, (Position{3, 2}));
+  EXPECT_EQ(known.position.witness, Witness{});
+  EXPECT_EQ(known.source_identity, "");
+  EXPECT_EQ(known.settled_ms, -1);
+  EXPECT_EQ(known.waiting_ms, -1);
+  EXPECT_EQ(known.drained_ms, -1);
+  EXPECT_EQ(partition_of(store(), "p1").source_identity, "topic");
+  EXPECT_EQ(store().take("shop", "p0", "another topic").value(), (Position{3, 3}));
+  ASSERT_TRUE(repairs().correct("shop", SetPosition{"p0", -1}, "from the first message"));
+  EXPECT_EQ(store().position("shop", "p0").value(), (Position{-1, 4}));
+  ASSERT_TRUE(repairs().correct("shop", SetPosition{"new", 12}, "a copy begins here"));
+  EXPECT_EQ(store().position("shop", "new").value(), (Position{12, 1}));
+
+  std::vector<OperationRecord> lines = records().operations("shop", 0, 100).value();
+  std::erase_if(lines, [](const OperationRecord& line) { return line.action == "take"; });
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].action, "set position");
+  EXPECT_EQ(lines[0].subject, "p0 to 3");
+  EXPECT_EQ(lines[0].reason, "the topic was made anew");
+}
+
+TEST_P(RepairSuite, a_horizon_that_is_set_back_is_the_horizon_of_everything) {
+  ASSERT_EQ(kind_of(entry("old", 0, 0, 100)), Kind::fresh);
+  ASSERT_EQ(kind_of(entry("young", 1, 0, 5000)), Kind::fresh);
+  EXPECT_EQ(forget_all(4000), 1u);
+  EXPECT_EQ(kind_of(entry("between", 2, 0, 3000)), Kind::too_old);
+  ASSERT_TRUE(repairs().correct("shop", SetHorizon{2000}, "a message came from 2099"));
+  EXPECT_EQ(records().horizon_ms("shop").value(), 2000);
+  EXPECT_EQ(kind_of(entry("between", 2, 0, 3000)), Kind::fresh);
+  EXPECT_EQ(kind_of(entry("old", 0, 0, 100)), Kind::too_old);
+  // Forgetting goes on from the horizon that was set, and not from the one that was there.
+  EXPECT_EQ(forget_all(0), 0u);
+  EXPECT_EQ(forget_all(2500), 0u);
+  EXPECT_EQ(records().horizon_ms("shop").value(), 2500);
+  EXPECT_EQ(kind_of(entry("between", 3, 0, 3000)), Kind::duplicate);
+  reopen();
+  EXPECT_EQ(records().horizon_ms("shop").value(), 2500);
+  EXPECT_EQ(forget_all(3500), 1u);  // it was swept that far before, but not since
+  EXPECT_EQ(kind_of(entry("between", 3, 0, 3000)), Kind::too_old);
+  EXPECT_EQ(kind_of(entry("young", 1, 0, 5000)), Kind::duplicate);
+  EXPECT_EQ(effects(), (Strings{"old", "young", "between"}));
+  std::vector<OperationRecord> lines = records().operations("shop", 0, 100).value();
+  std::erase_if(lines, [](const OperationRecord& line) { return line.action == "forget"; });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].action, "set horizon");
+  EXPECT_EQ(lines[0].subject, "2000");
+  EXPECT_EQ(lines[0].reason, "a message came from 2099");
+}
+
+TEST_P(RepairSuite, a_sweep_that_is_under_way_stops_at_a_horizon_that_is_set_back) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 200; ++i) names.push_back("id " + std::to_string(i));
+  std::vector<Entry> batch;
+  for (const std::string& name : names) batch.push_back(entry(name, 0, 0, 1000));
+  ASSERT_TRUE(handle(batch));
+  const auto first = store().forget("shop", 2000, 10).value();
+  ASSERT_TRUE(first.more);
+  ASSERT_TRUE(repairs().correct("shop", SetHorizon{500}, "set too far"));
+  EXPECT_EQ(forget_all(500), 0u);
+  std::size_t left = 0;
+  for (const std::string& name : names) left += records().find("shop", name).value() ? 1u : 0u;
+  EXPECT_EQ(left, names.size() - first.rows);
+  EXPECT_EQ(forget_all(2000), left);
+}
+
+TEST_P(RepairSuite, a_horizon_that_is_set_is_that_of_claims) {
+  const ClaimTerms terms{.owner = "me", .lease_ms = 60'000};
+  const auto kind = [&](std::string_view id) {
+    const ClaimRequest request{.id = id, .born_ms = 3000};
+    return claims().claim("shop", terms, std::span(&request, 1)).value().at(0).kind;
+  };
+  forget_all(4000);
+  EXPECT_EQ(kind("a"), ClaimAnswer::Kind::too_old);
+  ASSERT_TRUE(repairs().correct("shop", SetHorizon{2000}, "set too far"));
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(kind("claim " + std::to_string(i)), ClaimAnswer::Kind::granted);
+  ASSERT_TRUE(repairs().correct("shop", SetHorizon{5000}, "forward"));
+  EXPECT_EQ(kind("b"), ClaimAnswer::Kind::too_old);
+}
+
+TEST_P(RepairSuite, a_destination_that_is_restarted_counts_from_zero) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 5);
+  sender.enqueue("other", 10, 2);
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  const std::uint64_t other = store().take(relay_scope, "other").value().fence;
+  const auto numbers = sender.numbers("next");
+  ASSERT_TRUE(outbox().assign("next", fence, std::span(numbers).first(4),
+                              std::vector<std::uint32_t>{0, 1, 0, 1}));
+  sender.assign("other", other, 0);
+  ASSERT_TRUE(outbox().sent("next", fence, std::span(numbers).first(2)));
+  ASSERT_TRUE(repairs().correct(relay_scope, RestartDestination{"next"}, "it was made anew"));
+  reopen();
+  Sender after(*under_test_);
+  EXPECT_EQ(after.pending("next"), (Strings{"m2", "m3", "m4"}));
+  for (const auto& [number, route] : after.routes("next")) EXPECT_FALSE(route);
+  for (const auto& [number, route] : after.routes("other")) EXPECT_TRUE(route);
+  EXPECT_EQ(outbox().sent("next", fence, std::span(numbers).last(1)).error().tag, "fenced");
+  EXPECT_EQ(store().position(relay_scope, "next").value(), (Position{0, fence + 1}));
+  const Position taken = store().take(relay_scope, "next").value();
+  after.assign("next", taken.fence, 0);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(outbox().pending("next", 10).value()[i].route, (Route{0, i}));
+  ASSERT_TRUE(repairs().correct(relay_scope, RestartDestination{"next"}, "once more"));
+  EXPECT_EQ(store().position(relay_scope, "next").value().offset, 1);
+  ASSERT_TRUE(repairs().correct(relay_scope, RestartDestination{"never used"}, "why not"));
+  EXPECT_EQ(store().position(relay_scope, "never used").value(), (Position{0, 1}));
+  std::vector<OperationRecord> lines = records().operations(relay_scope, 0, 100).value();
+  std::erase_if(lines, [](const OperationRecord& line) { return line.action == "take"; });
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].action, "restart destination");
+  EXPECT_EQ(lines[0].subject, "next");
+  EXPECT_EQ(lines[0].reason, "it was made anew");
+}
+
+TEST_P(RepairSuite, nonsense_and_corrections_without_a_reason_change_nothing) {
+  const Position position = store().take("shop", "p0", "topic").value();
+  forget_all(4000);
+  const auto tag = [&](const Correction& correction, std::string_view reason = "why") {
+    const Status done = repairs().correct("shop", correction, reason);
+    return done ? std::string("ok") : done.error().tag;
+  };
+  EXPECT_EQ(tag(SetPosition{"p0", 3}, " "), "config");
+  EXPECT_EQ(tag(SetPosition{"p0", -2}), "config");
+  EXPECT_EQ(tag(SetPosition{"", 3}), "config");
+  EXPECT_EQ(tag(SetHorizon{-1}), "config");
+  EXPECT_EQ(tag(SetHorizon{1}, ""), "config");
+  EXPECT_EQ(tag(RestartDestination{std::string(256, 'x')}), "config");
+  EXPECT_FALSE(repairs().correct("", SetHorizon{1}, "why"));
+  EXPECT_EQ(partition_of(store(), "p0").position, position);
+  EXPECT_EQ(partition_of(store(), "p0").source_identity, "topic");
+  EXPECT_EQ(records().horizon_ms("shop").value(), 4000);
+}
+
+}  // namespace once::testing

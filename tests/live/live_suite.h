@@ -42,7 +42,7 @@ struct LiveKind {
   std::string is_encrypted = {};  // finds a row if the connection is
   std::string other_name = {};    // of the loopback address, not in the certificate
   std::string make_place = {};    // the name follows
-  std::string old_schema = {};    // of version 1
+  std::vector<std::string> old_schemas = {};  // from version 1 on
   std::string old_ledger_columns = {};
   std::string old_ledger_row = {};  // of `{}` born at `{}` with the offset `{}`
 };

@@ -21,10 +21,10 @@ class OldSchema : public LiveSuite {
     GetParam().administer(statement, url);
   }
 
-  // What version 1 would have left: a position, ids beyond it, a horizon, a parked message, one in
-  // the outbox.
-  void make_version_1(const std::string& url) {
-    std::string_view rest = GetParam().old_schema;
+  // What an older version would have left: a position, ids beyond it, a horizon, a parked message,
+  // two in the outbox, of which the second has a route.
+  void make_old(std::string_view schema, const std::string& url) {
+    std::string_view rest = schema;
     while (!rest.empty()) {
       const std::size_t end = rest.find(";\n");
       run(std::string(rest.substr(0, end)), url);
@@ -36,6 +36,9 @@ class OldSchema : public LiveSuite {
     run(fmt::format("INSERT INTO once_horizon VALUES (2, {})", first_birth_ms), url);
     run("INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms) "
         "VALUES (4, 'mail 1', 'key', 'body', '', 7)",
+        url);
+    run("INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms, "
+        "target_partition, target_sequence) VALUES (4, 'mail 2', 'key', 'body', '', 8, 0, 5)",
         url);
     run("INSERT INTO once_parked (scope, source_partition, at_offset, attempts, parked_ms, reason, "
         "id, message_key, body, headers, timestamp_ms) "
@@ -58,7 +61,18 @@ class OldSchema : public LiveSuite {
   void check_memory(Store& store) {
     EXPECT_EQ(store.position("old shop", "orders/0").value(), (Position{position, 4}));
     EXPECT_EQ(store.records()->horizon_ms("old shop").value(), first_birth_ms);
-    EXPECT_EQ(store.outbox()->pending("mail", 10)->at(0).message.id, "mail 1");
+    EXPECT_EQ(store.traits().identity.size(), 32u);
+    const auto pending = store.outbox()->pending("mail", 10).value();
+    ASSERT_EQ(pending.size(), 2u);
+    EXPECT_EQ(pending[0].message.id, "mail 2");
+    EXPECT_EQ(pending[0].route, (Route{0, 5}));
+    EXPECT_EQ(pending[1].message.id, "mail 1");
+    EXPECT_FALSE(pending[1].route);
+    const auto known = store.records()->describe("old shop").value();
+    ASSERT_EQ(known.partitions.size(), 1u);
+    EXPECT_EQ(known.partitions[0].source_identity, "");
+    EXPECT_EQ(known.partitions[0].settled_ms, -1);
+    EXPECT_EQ(known.partitions[0].position.witness, Witness{});
     EXPECT_EQ(store.records()->parked("old shop", 0, 10)->at(0).message.id, "bad");
     auto transaction = store.begin("old shop").value();
     const std::vector<Entry> entries{{id_of(handled - 1), {}, first_birth_ms, "orders/0", 99},
@@ -74,32 +88,37 @@ class OldSchema : public LiveSuite {
   static inline int places_ = 0;
 };
 
-TEST_P(OldSchema, of_version_1_is_migrated_and_forgets_nothing) {
-  const std::string url = make_place();
-  make_version_1(url);
+TEST_P(OldSchema, of_every_older_version_is_migrated_and_forgets_nothing) {
   constexpr int count = 30;
   send(0, count);
-  {
-    auto store = open(url);
-    ASSERT_NE(store, nullptr);
-    check_memory(*store);
-    PipelineOptions chosen = options();
-    chosen.scope = "old shop";
-    const Status consumed = consume(*store, chosen);
-    ASSERT_TRUE(consumed) << consumed.error().text;
-    EXPECT_EQ(effects_of(*store), ids_to(count));
-    EXPECT_EQ(statistics_.duplicates, std::uint64_t{handled - position});
-    EXPECT_EQ(statistics_.applied, std::uint64_t{count - handled});
+  for (const std::string& schema : GetParam().old_schemas) {
+    const std::string url = make_place();
+    make_old(schema, url);
+    std::string identity;
+    {
+      auto store = open(url);
+      ASSERT_NE(store, nullptr);
+      check_memory(*store);
+      identity = store->traits().identity;
+      PipelineOptions chosen = options();
+      chosen.scope = "old shop";
+      const Status consumed = consume(*store, chosen);
+      ASSERT_TRUE(consumed) << consumed.error().text;
+      EXPECT_EQ(effects_of(*store), ids_to(count));
+      EXPECT_EQ(statistics_.duplicates, std::uint64_t{handled - position});
+      EXPECT_EQ(statistics_.applied, std::uint64_t{count - handled});
+    }
+    auto again = open(url);
+    EXPECT_EQ(again->position("old shop", "orders/0").value().offset, count);
+    EXPECT_EQ(again->traits().identity, identity);
   }
-  auto again = open(url);
-  EXPECT_EQ(again->position("old shop", "orders/0").value().offset, count);
 }
 
 TEST_P(OldSchema, whose_migration_was_killed_is_finished_by_the_next_program) {
   for (const int delay_ms : {4, 9, 24, 49}) {
     const bool is_new = delay_ms % 2 == 0;  // then all tables are to be made
     const std::string url = make_place();
-    if (!is_new) make_version_1(url);
+    if (!is_new) make_old(GetParam().old_schemas.back(), url);
     std::thread killed([&] {
       const auto interrupted = GetParam().open(url);
       if (interrupted) return;

@@ -3,7 +3,8 @@
 
 namespace once::testing {
 
-// The schemas of version 1 as they were released; they never change. Statements end with ";\n".
+// The schemas of older versions as they were released; they never change. Statements end with
+// ";\n".
 inline constexpr const char* postgres_schema_1 =
     R"(CREATE TABLE once_schema (version INTEGER NOT NULL);
 INSERT INTO once_schema VALUES (1);
@@ -124,6 +125,12 @@ SELECT encode(scopes.name, 'escape') AS scope,
 FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
 JOIN once_name AS partitions ON partitions.number = source_partition;
+)";
+
+// What version 2 added.
+inline constexpr const char* postgres_schema_2 =
+    R"(CREATE INDEX once_ledger_born ON once_ledger (scope, born_ms);
+UPDATE once_schema SET version = 2;
 )";
 
 inline constexpr const char* mysql_schema_1 =

@@ -18,6 +18,7 @@ constexpr SqlWords mysql_words{
     .insert = "INSERT IGNORE INTO",
     .skip_present = "",
     .share = "LOCK IN SHARE MODE",
+    .send_order = "send_order",
 };
 
 }  // namespace
@@ -32,6 +33,7 @@ Result<std::unique_ptr<MysqlStore>> MysqlStore::open(const std::string& url,
   const auto connection = ONCE_TRY(store->connect());
   ONCE_TRY(store->check_settings(*connection));
   ONCE_TRY(migrate_mysql(*connection, store->where()));
+  ONCE_TRY(store->read_identity(*connection));
   return store;
 }
 

@@ -57,7 +57,30 @@ constexpr auto first_step = std::to_array<MysqlChange>({
      "ENGINE = InnoDB"},
 });
 
-constexpr auto steps_of_all = std::to_array<MysqlStep>({first_step});
+// The order of the outbox is that in which rows are sent: those with a sequence first. This
+// database puts NULL first, so that a column of its own says it.
+constexpr auto second_step = std::to_array<MysqlChange>({
+    {"CREATE TABLE IF NOT EXISTS once_identity (number INT NOT NULL PRIMARY KEY, "
+     "identity VARBINARY(255) NOT NULL) ENGINE = InnoDB"},
+    {"ALTER TABLE once_position ADD COLUMN source_identity VARBINARY(255) NOT NULL DEFAULT '', "
+     "ADD COLUMN settled_ms BIGINT NOT NULL DEFAULT -1, "
+     "ADD COLUMN waiting_ms BIGINT NOT NULL DEFAULT -1, "
+     "ADD COLUMN drained_ms BIGINT NOT NULL DEFAULT -1, "
+     "ADD COLUMN witness_offset BIGINT NOT NULL DEFAULT -1, "
+     "ADD COLUMN witness_digest BIGINT NOT NULL DEFAULT 0",
+     "SELECT 1 FROM information_schema.columns WHERE table_schema = database() "
+     "AND table_name = 'once_position' AND column_name = 'witness_digest'"},
+    {"ALTER TABLE once_outbox ADD COLUMN send_order BIGINT GENERATED ALWAYS AS "
+     "(coalesce(target_sequence, 9223372036854775807)) VIRTUAL",
+     "SELECT 1 FROM information_schema.columns WHERE table_schema = database() "
+     "AND table_name = 'once_outbox' AND column_name = 'send_order'"},
+    {"ALTER TABLE once_outbox DROP KEY once_outbox_order, "
+     "ADD KEY once_outbox_send_order (destination, send_order, number)",
+     "SELECT 1 FROM information_schema.statistics WHERE table_schema = database() "
+     "AND table_name = 'once_outbox' AND index_name = 'once_outbox_send_order'"},
+});
+
+constexpr auto steps_of_all = std::to_array<MysqlStep>({first_step, second_step});
 
 Result<std::size_t> version_of(SqlConnection& connection) {
   const auto table =

@@ -4,6 +4,7 @@
 // MariaDB.
 #include "store/mysql/transaction.h"
 
+#include <fmt/format.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -126,9 +127,8 @@ Status MysqlTransaction::look_up(Admission& admission, std::int64_t token) {
     return {};
   };
   for (std::size_t begin = 0; begin < admission.known().size(); begin += ids_per_statement) {
-    std::string statement =
-        "SELECT id, admitted_by, outcome, fingerprint, result FROM once_ledger "
-        "WHERE scope = ? AND id IN (";
+    std::string statement = fmt::format(
+        "SELECT id, admitted_by, {} FROM once_ledger WHERE scope = ? AND id IN (", ledger_columns);
     std::vector<Value> values{scope_number()};
     const auto part = admission.known().subspan(begin).first(
         std::min(ids_per_statement, admission.known().size() - begin));

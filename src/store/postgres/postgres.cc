@@ -20,6 +20,7 @@ constexpr SqlWords postgres_words{
     .insert = "INSERT INTO",
     .skip_present = "ON CONFLICT DO NOTHING",
     .share = "FOR SHARE",
+    .send_order = "target_sequence",
 };
 
 // Without what stands between "//" and "@": that may be a secret.
@@ -43,6 +44,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& ur
   const auto connection = ONCE_TRY(store->connect_here());
   ONCE_TRY(store->check_settings(*connection));
   ONCE_TRY(migrate_postgres(*connection, store->where()));
+  ONCE_TRY(store->read_identity(*connection));
   return store;
 }
 

@@ -8,7 +8,7 @@
 namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
-const std::array<std::string_view, 2> postgres_schema_steps = {
+const std::array<std::string_view, 3> postgres_schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL);
 INSERT INTO once_schema VALUES (1);
@@ -134,6 +134,23 @@ JOIN once_name AS partitions ON partitions.number = source_partition;
     R"(
 CREATE INDEX once_ledger_born ON once_ledger (scope, born_ms);
 UPDATE once_schema SET version = 2;
+)",
+    // What `advance` writes is in no index. That of the outbox is the order in which rows are sent:
+    // those with a sequence first, since NULL is last.
+    R"(
+CREATE TABLE once_identity (number INTEGER PRIMARY KEY, identity BYTEA NOT NULL);
+
+ALTER TABLE once_position
+  ADD COLUMN source_identity BYTEA NOT NULL DEFAULT '',
+  ADD COLUMN settled_ms BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN waiting_ms BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN drained_ms BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN witness_offset BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN witness_digest BIGINT NOT NULL DEFAULT 0;
+
+DROP INDEX once_outbox_destination;
+CREATE INDEX once_outbox_order ON once_outbox (destination, target_sequence, number);
+UPDATE once_schema SET version = 3;
 )",
 };
 

@@ -2,6 +2,8 @@
 // One statement records all ids of a batch and answers for each that was not new.
 #include "store/postgres/transaction.h"
 
+#include <fmt/format.h>
+
 #include "model/ledger.h"
 #include "model/message_row.h"
 #include "store/postgres/connection.h"
@@ -34,9 +36,9 @@ constexpr std::string_view record_asked =
     "source_partition, at_offset) SELECT $1, e.id, e.fingerprint, e.born_ms, "
     "(SELECT now_ms FROM h), 0, e.partition, e.at_offset FROM e "
     "WHERE e.born_ms >= (SELECT ms FROM h) ON CONFLICT DO NOTHING RETURNING id) "
-    "SELECT e.number, e.born_ms < (SELECT ms FROM h), l.outcome, l.fingerprint, l.result "
-    "FROM e LEFT JOIN LATERAL (SELECT outcome, fingerprint, result FROM once_ledger "
-    "WHERE scope = $1 AND id = e.id OFFSET 0) AS l ON true "
+    "SELECT e.number, e.born_ms < (SELECT ms FROM h), l.* "
+    "FROM e LEFT JOIN LATERAL (SELECT outcome, fingerprint, result, source_partition, at_offset "
+    "FROM once_ledger WHERE scope = $1 AND id = e.id OFFSET 0) AS l ON true "
     "WHERE NOT EXISTS (SELECT FROM made WHERE made.id = e.id)";
 
 Parameters parameters_of(Admission& admission, std::int64_t scope) {
@@ -129,7 +131,7 @@ Status PostgresTransaction::record_asking(Admission& admission, const Parameters
 Status PostgresTransaction::look_up(std::span<Admission::Known* const> unseen) {
   for (Admission::Known* known : unseen) {
     const auto answer = ONCE_TRY(connection().ask(
-        "SELECT outcome, fingerprint, result FROM once_ledger WHERE scope = ? AND id = ?",
+        fmt::format("SELECT {} FROM once_ledger WHERE scope = ? AND id = ?", ledger_columns),
         {scope_number(), Blob{known->compact}}));
     if (answer->rows() == 0)
       return fail(Remedy::retry, "conflict",

@@ -9,6 +9,8 @@
 
 // Rows that were sent are deleted, and there is no cursor that moves over numbers: a transaction
 // that took its number early and commits late is found when it has committed. So none is skipped.
+// Such a row has a smaller number and a larger sequence than rows that were sent before it: what
+// may have been sent is told by the sequence alone, and comes first. Both orders are one index.
 
 namespace once {
 
@@ -26,9 +28,11 @@ Result<std::vector<OutboxRow>> ServerStore::pending(std::string_view destination
                                                     std::size_t count_max) {
   const Lease lease = ONCE_TRY(lend());
   const auto answer = ONCE_TRY(lease->ask(
-      "SELECT number, id, message_key, body, headers, timestamp_ms, target_partition, "
-      "target_sequence FROM once_outbox "
-      "WHERE destination = (SELECT number FROM once_name WHERE name = ?) ORDER BY number LIMIT ?",
+      fmt::format("SELECT number, id, message_key, body, headers, timestamp_ms, target_partition, "
+                  "target_sequence FROM once_outbox "
+                  "WHERE destination = (SELECT number FROM once_name WHERE name = ?) "
+                  "ORDER BY {}, number LIMIT ?",
+                  words_.send_order),
       {Blob{destination}, count_max}));
   std::vector<OutboxRow> found;
   for (int i = 0; i < answer->rows(); ++i) {
@@ -54,12 +58,11 @@ Status ServerStore::check_fence(SqlConnection& connection, std::string_view dest
   const std::int64_t scope = ONCE_TRY(number_of(relay_scope));
   const std::int64_t partition = ONCE_TRY(number_of(destination));
   const auto answer = ONCE_TRY(connection.ask(
-      "SELECT at_offset, fence FROM once_position WHERE scope = ? AND source_partition = ? "
-      "FOR UPDATE",
+      fmt::format("SELECT {} FROM once_position WHERE scope = ? AND source_partition = ? "
+                  "FOR UPDATE",
+                  position_columns),
       {scope, partition}));
-  Position actual;
-  if (answer->rows() > 0)
-    actual = {answer->number(0, 0), static_cast<std::uint64_t>(answer->number(0, 1))};
+  const Position actual = answer->rows() == 0 ? Position{} : position_in(*answer, 0);
   if (fence == 0 || fence != actual.fence)
     return fail(fenced_error(relay_scope, destination, {actual.offset, fence}, actual));
   return {};
@@ -132,6 +135,43 @@ Status ServerStore::sent(std::string_view destination, std::uint64_t fence,
                                {number, name}));
     return {};
   });
+}
+
+Status ServerStore::park(std::string_view destination, std::uint64_t fence, std::int64_t number,
+                         std::string_view reason) {
+  const std::int64_t name = ONCE_TRY(number_of(destination));
+  const std::int64_t scope = ONCE_TRY(number_of(outbox_scope));
+  return write([&](SqlConnection& connection) -> Status {
+    ONCE_TRY(check_fence(connection, destination, fence));
+    const auto poison =
+        ONCE_TRY(connection.ask("SELECT id, target_partition, target_sequence FROM once_outbox "
+                                "WHERE number = ? AND destination = ? FOR UPDATE",
+                                {number, name}));
+    if (poison->rows() == 0) return {};  // an earlier call, whose answer was lost
+    if (!poison->is_null(0, 2))
+      ONCE_TRY(free_sequences(connection, name, poison->number(0, 1), poison->number(0, 2)));
+    ONCE_TRY(connection.send(
+        fmt::format("INSERT INTO once_parked (scope, source_partition, at_offset, attempts, "
+                    "parked_ms, reason, id, message_key, body, headers, timestamp_ms) "
+                    "SELECT ?, ?, number, 1, {}, ?, id, message_key, body, headers, timestamp_ms "
+                    "FROM once_outbox WHERE number = ?",
+                    words_.now_ms),
+        {scope, Blob{destination}, Blob{reason}, number}));
+    ONCE_TRY(connection.send("DELETE FROM once_outbox WHERE number = ?", {number}));
+    return log_operation(connection, scope, "park", poison->bytes(0, 0), reason);
+  });
+}
+
+// From `first` on the sequences of a route are given anew.
+Status ServerStore::free_sequences(SqlConnection& connection, std::int64_t destination,
+                                   std::int64_t partition, std::int64_t first) {
+  ONCE_TRY(
+      connection.send("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
+                      "WHERE destination = ? AND target_partition = ? AND target_sequence >= ?",
+                      {destination, partition, first}));
+  return connection.send(
+      "UPDATE once_route SET next_sequence = ? WHERE destination = ? AND target_partition = ?",
+      {first, destination, partition});
 }
 
 }  // namespace once

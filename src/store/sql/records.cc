@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "model/compact_id.h"
 #include "model/message_row.h"
 #include "store/sql/server_store.h"
@@ -89,8 +91,34 @@ Result<std::vector<OperationRecord>> ServerStore::operations(std::string_view sc
   return records;
 }
 
+// One statement, so that all of it was so at one moment. A scope that is not known has one row,
+// too.
 Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
-  return ScopeRecord{ONCE_TRY(horizon_of(scope)), 0, {}};
+  const Lease lease = ONCE_TRY(lend());
+  const auto answer = ONCE_TRY(lease->ask(
+      fmt::format("SELECT {}, horizon_ms, partitions.name, source_identity, settled_ms, "
+                  "waiting_ms, drained_ms, {} "
+                  "FROM (SELECT (SELECT number FROM once_name WHERE name = ?) AS number) AS known "
+                  "LEFT JOIN once_horizon ON once_horizon.scope = known.number "
+                  "LEFT JOIN once_position ON once_position.scope = known.number "
+                  "LEFT JOIN once_name AS partitions "
+                  "ON partitions.number = once_position.source_partition "
+                  "ORDER BY partitions.name",
+                  words_.now_ms, position_columns),
+      {Blob{scope}}));
+  ScopeRecord record;
+  for (int row = 0; row < answer->rows(); ++row) {
+    record.now_ms = answer->number(row, 0) + skew_ms();
+    if (!answer->is_null(row, 1)) record.horizon_ms = answer->number(row, 1);
+    if (answer->is_null(row, 2)) continue;
+    record.partitions.push_back({.partition = answer->bytes(row, 2),
+                                 .position = position_in(*answer, row, 7),
+                                 .source_identity = answer->bytes(row, 3),
+                                 .settled_ms = answer->number(row, 4),
+                                 .waiting_ms = answer->number(row, 5),
+                                 .drained_ms = answer->number(row, 6)});
+  }
+  return record;
 }
 
 Result<std::int64_t> ServerStore::horizon_of(std::string_view scope) {

@@ -71,12 +71,59 @@ Status ServerStore::drop(std::string_view scope, std::span<const std::int64_t> n
   });
 }
 
-Status ServerStore::correct(std::string_view, const Correction&, std::string_view) {
-  return fail(Remedy::stop, "config", "unsupported");
+// The owner is fenced, and what was known of the topic belongs to another place in it.
+Status ServerStore::set_position(SqlConnection& connection, std::int64_t scope,
+                                 std::int64_t partition, std::int64_t offset) {
+  (void)ONCE_TRY(lock_position(connection, scope, partition));
+  const PartitionRecord none;
+  const Witness& witness = none.position.witness;
+  return connection.send(
+      "UPDATE once_position SET at_offset = ?, fence = fence + 1, source_identity = ?, "
+      "settled_ms = ?, waiting_ms = ?, drained_ms = ?, witness_offset = ?, witness_digest = ? "
+      "WHERE scope = ? AND source_partition = ?",
+      {offset, Blob{none.source_identity}, none.settled_ms, none.waiting_ms, none.drained_ms,
+       witness.offset, witness.digest, scope, partition});
 }
 
-Status ServerStore::park(std::string_view, std::uint64_t, std::int64_t, std::string_view) {
-  return fail(Remedy::stop, "config", "unsupported");
+Status ServerStore::set_horizon(SqlConnection& connection, std::int64_t scope,
+                                std::int64_t horizon_ms) {
+  ONCE_TRY(lock_horizon(connection, scope));
+  return connection.send("UPDATE once_horizon SET horizon_ms = ? WHERE scope = ?",
+                         {horizon_ms, scope});
+}
+
+Status ServerStore::restart_destination(SqlConnection& connection, std::string_view destination) {
+  const std::int64_t relay = ONCE_TRY(number_of(relay_scope));
+  const std::int64_t name = ONCE_TRY(number_of(destination));
+  (void)ONCE_TRY(lock_position(connection, relay, name));
+  ONCE_TRY(
+      connection.send("UPDATE once_position SET at_offset = at_offset + 1, fence = fence + 1 "
+                      "WHERE scope = ? AND source_partition = ?",
+                      {relay, name}));
+  ONCE_TRY(
+      connection.send("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
+                      "WHERE destination = ? AND target_sequence IS NOT NULL",
+                      {name}));
+  return connection.send("DELETE FROM once_route WHERE destination = ?", {name});
+}
+
+Status ServerStore::correct(std::string_view scope, const Correction& correction,
+                            std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_reason(reason));
+  ONCE_TRY(check_correction(correction));
+  const std::int64_t number = ONCE_TRY(number_of(scope));
+  return write([&](SqlConnection& connection) -> Status {
+    if (const auto* to = std::get_if<SetPosition>(&correction)) {
+      const std::int64_t partition = ONCE_TRY(number_of(to->partition));
+      ONCE_TRY(set_position(connection, number, partition, to->offset));
+    }
+    if (const auto* horizon = std::get_if<SetHorizon>(&correction))
+      ONCE_TRY(set_horizon(connection, number, horizon->horizon_ms));
+    if (const auto* restart = std::get_if<RestartDestination>(&correction))
+      ONCE_TRY(restart_destination(connection, restart->destination));
+    return log_operation(connection, number, action_of(correction), subject_of(correction), reason);
+  });
 }
 
 }  // namespace once

@@ -7,11 +7,29 @@
 
 #include "base/failpoint.h"
 #include "model/ledger.h"
+#include "model/random_identity.h"
 
 namespace once {
 
 StoreTraits ServerStore::traits() const {
-  return {where_, StoreTraits::Durability::power, true, false, true};
+  return {where_, StoreTraits::Durability::power, true, false, true, identity_};
+}
+
+Status ServerStore::read_identity(SqlConnection& connection) {
+  constexpr std::string_view select = "SELECT identity FROM once_identity";
+  auto answer = ONCE_TRY(connection.ask(select));
+  if (answer->rows() == 0) {
+    const std::string made = random_identity();
+    ONCE_TRY(connection.send(
+        fmt::format("{} once_identity VALUES (1, ?) {}", words_.insert, words_.skip_present),
+        {Blob{made}}));
+    answer = ONCE_TRY(connection.ask(select));
+  }
+  if (answer->rows() != 1)
+    return fail(Remedy::stop, "corrupt",
+                where_ + ": the table once_identity must have exactly one row");
+  identity_ = answer->bytes(0, 0);
+  return {};
 }
 
 Result<ServerStore::Lease> ServerStore::lend() {
@@ -66,29 +84,53 @@ Result<std::unique_ptr<Transaction>> ServerStore::begin(std::string_view scope) 
   return make_transaction(number, scope, std::move(lease));
 }
 
+Position position_in(const SqlAnswer& answer, int row, int column) {
+  return {
+      answer.number(row, column),
+      static_cast<std::uint64_t>(answer.number(row, column + 1)),
+      {answer.number(row, column + 2), static_cast<std::uint64_t>(answer.number(row, column + 3))}};
+}
+
+Result<ServerStore::Locked> ServerStore::lock_position(SqlConnection& connection,
+                                                       std::int64_t scope, std::int64_t partition) {
+  const std::string select = fmt::format(
+      "SELECT {}, source_identity FROM once_position "
+      "WHERE scope = ? AND source_partition = ? FOR UPDATE",
+      position_columns);
+  auto answer = ONCE_TRY(connection.ask(select, {scope, partition}));
+  if (answer->rows() == 0) {
+    ONCE_TRY(
+        connection.send(fmt::format("{} once_position (scope, source_partition, at_offset, fence) "
+                                    "VALUES (?, ?, -1, 0) {}",
+                                    words_.insert, words_.skip_present),
+                        {scope, partition}));
+    answer = ONCE_TRY(connection.ask(select, {scope, partition}));
+  }
+  return Locked{position_in(*answer, 0), answer->bytes(0, 4)};
+}
+
 Result<Position> ServerStore::take(std::string_view scope, std::string_view partition,
-                                   std::string_view) {
+                                   std::string_view source_identity) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
+  ONCE_TRY(check_source_identity(source_identity));
   const std::int64_t scope_number = ONCE_TRY(number_of(scope));
   const std::int64_t partition_number = ONCE_TRY(number_of(partition));
   return write([&](SqlConnection& connection) -> Result<Position> {
-    constexpr std::string_view grow =
-        "UPDATE once_position SET fence = fence + 1 WHERE scope = ? AND source_partition = ?";
-    const auto grown = ONCE_TRY(connection.ask(grow, {scope_number, partition_number}));
-    if (grown->touched() == 0) {  // nobody ever took it
-      ONCE_TRY(connection.send(fmt::format("{} once_position VALUES (?, ?, -1, 0) {}",
-                                           words_.insert, words_.skip_present),
-                               {scope_number, partition_number}));
-      ONCE_TRY(connection.send(grow, {scope_number, partition_number}));
-    }
-    const auto answer = ONCE_TRY(connection.ask(
-        "SELECT at_offset, fence FROM once_position WHERE scope = ? AND source_partition = ?",
-        {scope_number, partition_number}));
-    const Position position{answer->number(0, 0), static_cast<std::uint64_t>(answer->number(0, 1))};
+    Locked taken = ONCE_TRY(lock_position(connection, scope_number, partition_number));
+    if (is_other_source(taken.source_identity, source_identity))
+      return fail(other_source_error(scope, partition, taken.position.offset, taken.source_identity,
+                                     source_identity));
+    ++taken.position.fence;
+    ONCE_TRY(
+        connection.send("UPDATE once_position SET fence = ?, source_identity = ? "
+                        "WHERE scope = ? AND source_partition = ?",
+                        {taken.position.fence,
+                         Blob{source_identity.empty() ? taken.source_identity : source_identity},
+                         scope_number, partition_number}));
     ONCE_TRY(log_operation(connection, scope_number, "take", partition,
-                           fmt::format("fence {}", position.fence)));
-    return position;
+                           fmt::format("fence {}", taken.position.fence)));
+    return taken.position;
   });
 }
 
@@ -104,13 +146,12 @@ Result<Position> ServerStore::read_position(std::string_view scope, std::string_
                                             std::string_view how) {
   const Lease lease = ONCE_TRY(lend());
   const auto answer = ONCE_TRY(lease->ask(
-      fmt::format("SELECT at_offset, fence FROM once_position "
+      fmt::format("SELECT {} FROM once_position "
                   "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
                   "AND source_partition = (SELECT number FROM once_name WHERE name = ?) {}",
-                  how),
+                  position_columns, how),
       {Blob{scope}, Blob{partition}}));
-  if (answer->rows() == 0) return Position{};
-  return Position{answer->number(0, 0), static_cast<std::uint64_t>(answer->number(0, 1))};
+  return answer->rows() == 0 ? Position{} : position_in(*answer, 0);
 }
 
 Status ServerStore::log_operation(SqlConnection& connection, std::int64_t scope,
@@ -151,18 +192,23 @@ Result<Forgotten> ServerStore::forget(std::string_view scope, std::int64_t horiz
   ONCE_POINT(store_before_forget);
   if (horizon_ms > before) ONCE_TRY(move_horizon(number, horizon_ms));
   ONCE_POINT(store_after_horizon);
-  const std::int64_t horizon = std::max(horizon_ms, before);
-  const Lease lease = ONCE_TRY(lend());
-  Forgotten forgotten;
-  for (const Old& old : {Old{"once_ledger", "", number, horizon},
-                         Old{"once_claim", "AND state IN (3, 4)", number, horizon}}) {
-    const std::size_t left = rows_max - forgotten.rows;
-    const auto gone = static_cast<std::size_t>(ONCE_TRY(delete_old(*lease, old, left)));
-    forgotten.rows += gone;
-    forgotten.more = gone == left;
-    if (forgotten.more) break;
-  }
-  return forgotten;
+  return write([&](SqlConnection& connection) -> Result<Forgotten> {
+    // A person may have set it back, and while rows go nobody does.
+    const auto stored = ONCE_TRY(connection.ask(
+        fmt::format("SELECT horizon_ms FROM once_horizon WHERE scope = ? {}", words_.share),
+        {number}));
+    const std::int64_t horizon = stored->rows() == 0 ? 0 : stored->number(0, 0);
+    Forgotten forgotten;
+    for (const Old& old : {Old{"once_ledger", "", number, horizon},
+                           Old{"once_claim", "AND state IN (3, 4)", number, horizon}}) {
+      const std::size_t left = rows_max - forgotten.rows;
+      const auto gone = static_cast<std::size_t>(ONCE_TRY(delete_old(connection, old, left)));
+      forgotten.rows += gone;
+      forgotten.more = gone == left;
+      if (forgotten.more) break;
+    }
+    return forgotten;
+  });
 }
 
 }  // namespace once

@@ -21,6 +21,11 @@
 
 namespace once {
 
+// The columns of a position, and the position in a row of them.
+inline constexpr std::string_view position_columns =
+    "at_offset, fence, witness_offset, witness_digest";
+Position position_in(const SqlAnswer& answer, int row, int column = 0);
+
 struct ServerStoreOptions {
   std::size_t idle_connections_max = 16;  // kept for the next transaction
   // Added to the server's clock, by which leases are judged. For tests.
@@ -89,6 +94,8 @@ class ServerStore : public Store,
 
   const std::string& where() const { return where_; }
   Result<Lease> lend();
+  // Called once, when the schema is there. The first program that finds no identity makes one.
+  Status read_identity(SqlConnection& connection);
 
  private:
   friend class ServerTransaction;
@@ -116,6 +123,13 @@ class ServerStore : public Store,
     ONCE_TRY(lease->sync());
     return done;
   }
+  struct Locked {
+    Position position;
+    std::string source_identity;
+  };
+  // The row of a position, made where there is none, and locked until the end of the transaction.
+  Result<Locked> lock_position(SqlConnection& connection, std::int64_t scope,
+                               std::int64_t partition);
   Status log_operation(SqlConnection& connection, std::int64_t scope, std::string_view action,
                        std::string_view subject, std::string_view reason);
   // `how` is put behind the read.
@@ -136,6 +150,8 @@ class ServerStore : public Store,
               std::span<const std::int64_t> numbers) override;
   Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
               std::string_view reason) override;
+  Status free_sequences(SqlConnection& connection, std::int64_t destination, std::int64_t partition,
+                        std::int64_t first);
   Status check_fence(SqlConnection& connection, std::string_view destination, std::uint64_t fence);
   Status assign_rows(SqlConnection& connection, std::int64_t destination,
                      std::span<const std::int64_t> numbers,
@@ -160,6 +176,10 @@ class ServerStore : public Store,
               std::string_view reason) override;
   Status correct(std::string_view scope, const Correction& correction,
                  std::string_view reason) override;
+  Status set_position(SqlConnection& connection, std::int64_t scope, std::int64_t partition,
+                      std::int64_t offset);
+  Status set_horizon(SqlConnection& connection, std::int64_t scope, std::int64_t horizon_ms);
+  Status restart_destination(SqlConnection& connection, std::string_view destination);
   Result<std::string> unpark(SqlConnection& connection, std::string_view scope,
                              std::int64_t scope_number, std::int64_t number);
 
@@ -177,6 +197,7 @@ class ServerStore : public Store,
   const std::string where_;
   const SqlWords& words_;
   const ServerStoreOptions options_;
+  std::string identity_;  // set when it is opened
 
   std::mutex mutex_;  // taken with no other lock
   std::vector<std::unique_ptr<SqlConnection>> idle_;

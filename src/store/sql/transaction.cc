@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/failpoint.h"
@@ -24,19 +25,21 @@ Status ServerTransaction::check_open() const {
 // --- positions
 
 Status ServerTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
-                                  const Progress&) {
+                                  const Progress& progress) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_advance(partition, from, to));
-  return keep(advance_now(partition, from, to));
+  return keep(advance_now(partition, from, to, progress));
 }
 
 Status ServerTransaction::advance_now(std::string_view partition, const Position& from,
-                                      std::int64_t to) {
+                                      std::int64_t to, const Progress& progress) {
   const std::int64_t number = ONCE_TRY(store_.number_of(partition));
   if (from == Position{})  // nobody may have taken it: then it has no row yet
-    ONCE_TRY(connection().send(fmt::format("{} once_position VALUES (?, ?, -1, 0) {}",
-                                           store_.words_.insert, store_.words_.skip_present),
-                               {scope_number_, number}));
+    ONCE_TRY(connection().send(
+        fmt::format("{} once_position (scope, source_partition, at_offset, fence) "
+                    "VALUES (?, ?, -1, 0) {}",
+                    store_.words_.insert, store_.words_.skip_present),
+        {scope_number_, number}));
   unchecked_ = true;
   const auto check = [this, name = std::string(partition),
                       from](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
@@ -46,10 +49,28 @@ Status ServerTransaction::advance_now(std::string_view partition, const Position
     const Position actual = ONCE_TRY(store_.read_position(scope_, name, ""));
     return fail(fenced_error(scope_, name, from, actual));
   };
-  return connection().send(
-      "UPDATE once_position SET at_offset = ? "
-      "WHERE scope = ? AND source_partition = ? AND at_offset = ? AND fence = ?",
-      {to, scope_number_, number, from.offset, from.fence}, check);
+  return send_advance(number, from, to, progress, check);
+}
+
+// One statement for all of it. No index has these columns, so that PostgreSQL writes only the row.
+Status ServerTransaction::send_advance(std::int64_t partition, const Position& from,
+                                       std::int64_t to, const Progress& progress,
+                                       SqlConnection::Then then) {
+  std::string statement =
+      "UPDATE once_position SET at_offset = ?, settled_ms = greatest(settled_ms, ?), "
+      "waiting_ms = ?";
+  std::vector<Value> values{to, progress.settled_ms, progress.waiting_ms};
+  if (progress.drained) {
+    statement += fmt::format(", drained_ms = {} + ?", store_.words_.now_ms);
+    values.emplace_back(store_.skew_ms());
+  }
+  if (progress.witness.offset >= 0) {
+    statement += ", witness_offset = ?, witness_digest = ?";
+    values.insert(values.end(), {progress.witness.offset, progress.witness.digest});
+  }
+  statement += " WHERE scope = ? AND source_partition = ? AND at_offset = ? AND fence = ?";
+  values.insert(values.end(), {scope_number_, partition, from.offset, from.fence});
+  return connection().send(statement, values, std::move(then), SqlStage::statement);
 }
 
 // --- ids
@@ -75,6 +96,8 @@ void Admission::take(Known& known, const SqlAnswer& answer, int row, int column)
   known.stored = {static_cast<Outcome::Kind>(answer.number(row, column)),
                   answer.bytes(row, column + 2), 0};
   known.fingerprint = fingerprint_from(answer.bytes(row, column + 1));
+  known.stored_partition = answer.number(row, column + 3);
+  known.stored_offset = answer.number(row, column + 4);
 }
 
 std::vector<Verdict> Admission::verdicts() const {
@@ -86,10 +109,13 @@ std::vector<Verdict> Admission::verdicts() const {
       made[i].kind = one.kind;
       continue;
     }
-    const Fingerprint& stored = one.found ? one.fingerprint : entry(one).fingerprint;
-    made[i] = {contradicts(stored, entries_[i].fingerprint) ? Verdict::Kind::mismatch
-                                                            : Verdict::Kind::duplicate,
-               one.stored};
+    const Entry& first = entry(one);
+    made[i] = {Verdict::Kind::duplicate, one.stored};
+    if (!contradicts(one.found ? one.fingerprint : first.fingerprint, entries_[i].fingerprint))
+      continue;
+    made[i].kind = Verdict::Kind::mismatch;
+    made[i].first_offset = one.found ? one.stored_offset : first.offset;
+    if (!one.found) made[i].first_partition = first.partition;
   }
   return made;
 }
@@ -111,7 +137,32 @@ Result<std::vector<Verdict>> ServerTransaction::admit_now(std::span<const Entry>
     if (known.kind == Verdict::Kind::fresh)
       fresh_[std::string(admission.entry(known).id)] = {known.partition,
                                                         admission.entry(known).offset};
-  return admission.verdicts();
+  std::vector<Verdict> verdicts = admission.verdicts();
+  ONCE_TRY(name_partitions(admission, verdicts));
+  return verdicts;
+}
+
+Status ServerTransaction::name_partitions(const Admission& admission,
+                                          std::vector<Verdict>& verdicts) {
+  std::map<std::int64_t, std::string> names;
+  const auto is_open = [&](std::size_t i) {
+    return verdicts[i].kind == Verdict::Kind::mismatch && admission.known_of(i).found;
+  };
+  for (std::size_t i = 0; i < verdicts.size(); ++i)
+    if (is_open(i)) names.try_emplace(admission.known_of(i).stored_partition);
+  if (names.empty()) return {};
+  for (auto& [number, name] : names) {
+    const auto take = [&name = name](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
+      if (!answer) return fail(std::move(answer).error());
+      if ((*answer)->rows() == 1) name = (*answer)->bytes(0, 0);
+      return {};
+    };
+    ONCE_TRY(connection().send("SELECT name FROM once_name WHERE number = ?", {number}, take));
+  }
+  ONCE_TRY(connection().sync());
+  for (std::size_t i = 0; i < verdicts.size(); ++i)
+    if (is_open(i)) verdicts[i].first_partition = names[admission.known_of(i).stored_partition];
+  return {};
 }
 
 // --- outcomes

@@ -16,6 +16,10 @@
 
 namespace once {
 
+// What an admission wants to know of a record.
+inline constexpr std::string_view ledger_columns =
+    "outcome, fingerprint, result, source_partition, at_offset";
+
 // The ids of a span, each once, and what the ledger says about them.
 class Admission {
  public:
@@ -24,9 +28,12 @@ class Admission {
     std::size_t first = 0;  // the entry that goes into the ledger
     std::int64_t partition = 0;
     Verdict::Kind kind = Verdict::Kind::fresh;
-    bool found = false;  // a record was there before
+    // Of a record that was there before.
+    bool found = false;
     Fingerprint fingerprint = {};
     Outcome stored = {};
+    std::int64_t stored_partition = 0;
+    std::int64_t stored_offset = -1;
   };
 
   explicit Admission(std::span<const Entry> entries);
@@ -34,11 +41,12 @@ class Admission {
   const Entry& entry(const Known& known) const { return entries_[known.first]; }
   // In the order of compact ids, so that two transactions that want the same meet in one order.
   std::span<Known> known() { return known_; }
-  // A record was there, with this outcome, fingerprint and result, in three columns from `column`.
+  // A record was there, with what `ledger_columns` says, from `column` on.
   static void take(Known& known, const SqlAnswer& answer, int row, int column);
   // A verdict for each entry: of equal ids the first is what the ledger said, the others are its
-  // duplicates.
+  // duplicates. Of a mismatch with a record, the name of the first partition is left open.
   std::vector<Verdict> verdicts() const;
+  const Known& known_of(std::size_t entry) const { return known_[index_[entry]]; }
 
  private:
   std::span<const Entry> entries_;
@@ -90,8 +98,13 @@ class ServerTransaction : public SqlTransaction {
     if (!result) doom_ = result.error();
     return result;
   }
-  Status advance_now(std::string_view partition, const Position& from, std::int64_t to);
+  Status advance_now(std::string_view partition, const Position& from, std::int64_t to,
+                     const Progress& progress);
+  Status send_advance(std::int64_t partition, const Position& from, std::int64_t to,
+                      const Progress& progress, SqlConnection::Then then);
   Result<std::vector<Verdict>> admit_now(std::span<const Entry> entries);
+  // Tells mismatches with records where those are; the only ones to pay for it.
+  Status name_partitions(const Admission& admission, std::vector<Verdict>& verdicts);
   Status settle_now(const Delivery& delivery, const Outcome& outcome);
   Status park(const Delivery& delivery, const std::string& reason);
   Status enqueue_now(std::string_view destination, const Message& message);

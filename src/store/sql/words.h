@@ -19,6 +19,7 @@ struct SqlWords {
   std::string_view insert;        // of a row that may be there already ...
   std::string_view skip_present;  // ... and then is left alone
   std::string_view share;         // behind a read that waits for whoever is changing the row
+  std::string_view send_order;    // the sequence of an outbox row; last where there is none
 };
 
 }  // namespace once

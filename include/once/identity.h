@@ -49,9 +49,31 @@ enum class BornRule : std::uint8_t {
 };
 Result<std::int64_t> born_ms_of(BornRule rule, const Delivery& delivery, std::string_view id);
 
-// 128 bits of SHA-256 over key, body and the headers that are not volatile (no trace context, no
-// once-* headers), with the version of that projection.
-Fingerprint fingerprint_of(const Delivery& delivery);
+// What must be the same in a message that comes again under an id; another content under a known id
+// is a mismatch, and parked. Real resends differ in what says nothing about the intent (a counter
+// of attempts, a time of sending, the order of members), so less is often right:
+//
+//   none                      nothing: the id alone decides
+//   fields:/amount,/to,key    these: JSON pointers into the body, `key`, `header:NAME`
+//   json                      the body, as JSON where it is an object or a list: white space, the
+//                             order of members and the spelling of numbers do not matter
+//   everything                key, body and headers byte by byte, but no trace context and no
+//                             once-* headers
+struct ContentRule {
+  enum class Kind : std::uint8_t { none, fields, json, everything };
+  Kind kind = Kind::json;
+  std::vector<std::string> fields = {};
+
+  static Result<ContentRule> parse(std::string_view text);
+  std::string text() const;
+  std::string_view explanation() const;  // for people: what is compared
+
+  bool operator==(const ContentRule&) const = default;
+};
+
+// 128 bits of SHA-256 over what the rule compares. Its version differs between rules, so that a
+// change of the rule makes no mismatches; version 0 is compared with nothing.
+Fingerprint fingerprint_of(const Delivery& delivery, const ContentRule& content = {});
 
 // Parts as one string, from which they can be told apart again.
 std::string encode_tuple(std::span<const std::string_view> parts);

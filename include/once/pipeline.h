@@ -31,6 +31,7 @@ struct PipelineOptions {
   Semantics semantics = Semantics::effectively_once;
   std::optional<IdRule> id;  // unset: the position alone tells what was handled
   BornRule born = BornRule::timestamp;
+  ContentRule content;  // what must be the same in a message that comes again under its id
   Order order = Order::partition;
   RetryPolicy retry;
   std::size_t lanes = 1;
@@ -40,6 +41,9 @@ struct PipelineOptions {
   std::size_t queue_batches_max = 8;   // per lane; beyond it the poller waits
   // For how long ids are remembered, in the time of the messages, not of the wall; -1: for ever.
   std::int64_t retention_ms = 7 * 24 * 3600 * 1000LL;
+  // A message born later than this after the store's clock is parked: its birth cannot be right,
+  // and births decide what is forgotten.
+  std::int64_t ahead_ms_max = 24 * 3600 * 1000LL;
   bool stop_at_end = false;  // end when the source has nothing more, instead of waiting
 };
 
@@ -53,6 +57,7 @@ struct Statistics {
   std::uint64_t skipped = 0;     // told by the position
   std::uint64_t mismatched = 0;  // parked: same id, other content
   std::uint64_t too_old = 0;     // parked: born below the horizon
+  std::uint64_t ahead = 0;       // parked: born too far ahead of the store's clock
   std::uint64_t retried = 0;
   std::uint64_t transactions = 0;
   std::uint64_t rolled_back = 0;

@@ -35,6 +35,12 @@ enum class Mutant : std::uint8_t {
   forgotten_claim_is_new,         // H8
   failed_claim_is_settled,        // H7: a failure is remembered as done
   lost_owner_counts_as_done,      // H2: claimed means handled
+  waiting_does_not_count,         // a message that is retried becomes too old
+  horizon_of_own_partitions,      // one member of a group forgets for all
+  births_ahead_believed,          // a message from 2099 moves the horizon
+  position_of_any_topic,          // a topic made anew is read from the old position
+  copy_of_freed_id_is_duplicate,  // the copy of a message without effect is lost
+  revoked_in_doubt_leaks,         // a lane's queue is full for good
   count_
 };
 

@@ -20,7 +20,17 @@ Fingerprint fingerprint(std::string_view key, std::string_view body, const Heade
   delivery.key = key;
   delivery.body = body;
   delivery.headers = views;
-  return fingerprint_of(delivery);
+  return fingerprint_of(delivery, {.kind = ContentRule::Kind::everything});
+}
+
+Fingerprint fingerprint_by(std::string_view rule, std::string_view body, std::string_view key = "",
+                           std::string_view tenant = "") {
+  const HeaderView header{"tenant", tenant};
+  Delivery delivery;
+  delivery.key = key;
+  delivery.body = body;
+  if (!tenant.empty()) delivery.headers = std::span(&header, 1);
+  return fingerprint_of(delivery, ContentRule::parse(rule).value());
 }
 
 rc::Gen<std::string> short_text() {
@@ -86,6 +96,80 @@ TEST(Fingerprint, key_and_body_cannot_trade_bytes) {
   EXPECT_NE(fingerprint("a", "bc"), fingerprint("ab", "c"));
   EXPECT_NE(fingerprint("", "a"), fingerprint("a", ""));
   EXPECT_NE(fingerprint("", "", {{"a", "bc"}}), fingerprint("", "", {{"ab", "c"}}));
+}
+
+TEST(ContentRule, text_and_rule_are_each_others_opposite) {
+  for (const char* text : {"none", "json", "everything", "fields:/a", "fields:/a/b,key,header:x"})
+    EXPECT_EQ(ContentRule::parse(text).value().text(), text);
+  EXPECT_EQ(ContentRule{}.text(), "json");
+  for (const char* text :
+       {"", "JSON", "fields", "fields:", "fields:a", "fields:/a,", "header:x", "fields:header:"})
+    EXPECT_EQ(ContentRule::parse(text).error().tag, "config") << text;
+}
+
+// A resend is written by another run of the producer: what it means is the same.
+TEST(Fingerprint, H13_of_json_does_not_depend_on_how_it_is_written) {
+  const std::string plain = R"({"amount":100,"to":{"iban":"DE","name":"J\u00f6rg"},"tags":[1,2]})";
+  for (const char* same : {
+           R"( { "tags" : [ 1 , 2 ] , "to":{"name":"Jörg","iban":"DE"},  "amount":100 } )",
+           R"({"amount":100.0,"to":{"iban":"DE","name":"J\u00f6rg"},"tags":[1,2]})",
+           R"({"amount":1e2,"to":{"iban":"DE","name":"J\u00F6rg"},"tags":[1.00,20e-1]})",
+       })
+    EXPECT_EQ(fingerprint_by("json", same, "another key"), fingerprint_by("json", plain)) << same;
+  for (const char* other : {
+           R"({"amount":101,"to":{"iban":"DE","name":"Jörg"},"tags":[1,2]})",
+           R"({"amount":"100","to":{"iban":"DE","name":"Jörg"},"tags":[1,2]})",
+           R"({"amount":100,"to":{"iban":"DE","name":"Jörg"},"tags":[2,1]})",
+           R"({"amount":100,"to":{"iban":"DE","name":"Jörg"}})",
+       })
+    EXPECT_NE(fingerprint_by("json", other), fingerprint_by("json", plain)) << other;
+}
+
+TEST(Fingerprint, numbers_are_compared_with_all_their_digits) {
+  const auto of = [](const std::string& number) {
+    return fingerprint_by("json", "{\"n\":" + number + "}");
+  };
+  EXPECT_NE(of("1234567890123456.78"), of("1234567890123456.79"));
+  EXPECT_NE(of("0.1"), of("0.10000000000000001"));
+  EXPECT_NE(of("123456789012345678901"), of("123456789012345678902"));
+  EXPECT_NE(of("1"), of("-1"));
+  EXPECT_NE(of("1e10"), of("1e11"));
+  EXPECT_EQ(of("-0"), of("0.000"));
+  EXPECT_EQ(of("0.00120"), of("12E-4"));
+  EXPECT_EQ(of("100200"), of("1002e+2"));
+}
+
+TEST(Fingerprint, what_is_no_json_is_compared_byte_by_byte) {
+  for (const std::string body :
+       {"", "pay 100", "{", "{\"a\":1}}", "{\"a\":1} x", "{\"a\":01}", "[1,]", "100", "\xff{}"}) {
+    EXPECT_EQ(fingerprint_by("json", body), fingerprint_by("json", body));
+    EXPECT_NE(fingerprint_by("json", body), fingerprint_by("json", body + " ")) << body;
+  }
+  std::string deep(3000, '[');
+  deep += std::string(3000, ']');
+  EXPECT_NE(fingerprint_by("json", deep), fingerprint_by("json", deep + " "));
+  EXPECT_NE(fingerprint_by("json", R"({"a":1,"a":2})"), fingerprint_by("json", R"({"a":2,"a":1})"));
+}
+
+TEST(Fingerprint, of_chosen_fields_sees_these_and_no_others) {
+  const std::string rule = "fields:/amount,/to,key,header:tenant";
+  const auto plain = fingerprint_by(rule, R"({"amount":5,"to":"a","call":1})", "k", "t");
+  EXPECT_EQ(fingerprint_by(rule, R"({"call":2,"to":"a","amount":5.0})", "k", "t"), plain);
+  EXPECT_NE(fingerprint_by(rule, R"({"amount":6,"to":"a","call":1})", "k", "t"), plain);
+  EXPECT_NE(fingerprint_by(rule, R"({"amount":5,"to":"a","call":1})", "l", "t"), plain);
+  EXPECT_NE(fingerprint_by(rule, R"({"amount":5,"to":"a","call":1})", "k", "u"), plain);
+  EXPECT_NE(fingerprint_by(rule, R"({"amount":5})", "k", "t"), plain);
+  EXPECT_NE(fingerprint_by(rule, "text", "k", "t"), fingerprint_by(rule, "other", "k", "t"));
+  EXPECT_NE(fingerprint_by("fields:/a", R"({"a":null})"), fingerprint_by("fields:/a", "{}"));
+}
+
+TEST(Fingerprint, of_different_rules_is_never_compared) {
+  std::vector<int> versions;
+  for (const char* rule : {"json", "everything", "fields:/a", "fields:/b", "fields:/a,/b"})
+    versions.push_back(fingerprint_by(rule, "{}").version);
+  std::sort(versions.begin(), versions.end());
+  EXPECT_EQ(std::adjacent_find(versions.begin(), versions.end()), versions.end());
+  EXPECT_EQ(fingerprint_by("none", "{}").version, 0);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/canonical_json.h"
+
 namespace once {
 
 // Whether this is a JSON pointer (RFC 6901) below the root.
@@ -22,8 +24,10 @@ class JsonFields {
   // lists and objects identify nothing and are errors.
   [[nodiscard]] Result<std::string> scalar(std::string_view pointer) const;
 
-  // Any value in one canonical spelling: members sorted, no blanks, numbers as by `scalar`.
-  [[nodiscard]] Result<std::string> canonical(std::string_view pointer) const;
+  // Any value in one canonical spelling: members sorted, no blanks, numbers as by `scalar` unless
+  // something else is asked for.
+  [[nodiscard]] Result<std::string> canonical(
+      std::string_view pointer, NumberSpelling numbers = NumberSpelling::binary) const;
 
  private:
   JsonFields() = default;

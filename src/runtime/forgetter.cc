@@ -7,34 +7,86 @@
 
 namespace once {
 
+std::int64_t reach_ms(const PartitionRecord& partition) {
+  const std::int64_t done_ms = std::max(partition.settled_ms, partition.drained_ms);
+  return partition.waiting_ms < 0 ? done_ms : std::min(done_ms, partition.waiting_ms);
+}
+
 void Forgetter::disown(std::string_view partition) {
-  if (const auto found = progress_ms_.find(partition); found != progress_ms_.end())
-    progress_ms_.erase(found);
+  if (const auto found = owned_.find(partition); found != owned_.end()) owned_.erase(found);
 }
 
-void Forgetter::observe(std::string_view partition, std::int64_t born_ms) {
-  auto found = progress_ms_.find(partition);
-  if (found == progress_ms_.end()) return;  // it is no longer ours
-  found->second = std::max(found->second.value_or(born_ms), born_ms);
+void Forgetter::observe(std::string_view partition, const Progress& progress) {
+  const auto found = owned_.find(partition);
+  if (found == owned_.end()) return;  // it is no longer ours
+  if (!found->second) found->second = PartitionRecord{.partition = found->first};
+  PartitionRecord& record = *found->second;
+  record.settled_ms = std::max(record.settled_ms, progress.settled_ms);
+  record.waiting_ms = progress.waiting_ms;
+  if (progress.drained) record.drained_ms = store_clock_.now_ms();
 }
 
-std::optional<std::int64_t> Forgetter::horizon_ms() const {
-  if (!options_.id || options_.retention_ms < 0) return std::nullopt;
-  if (mutant(Mutant::horizon_by_wall_clock)) return clock_.now_ms() - options_.retention_ms;
-  std::optional<std::int64_t> slowest;
-  for (const auto& [partition, progress] : progress_ms_) {
-    if (!progress && !caught_up_) return std::nullopt;
-    if (progress) slowest = std::min(slowest.value_or(*progress), *progress);
+// Those that count: the topic's, or all that the store knows and all of ours.
+std::map<std::string, PartitionRecord> Forgetter::partitions_of(const ScopeRecord& scope) const {
+  std::map<std::string, PartitionRecord> partitions;
+  for (const std::string& name : topic_) partitions[name];
+  for (const auto& [name, record] : owned_) partitions[name];
+  for (const PartitionRecord& record : scope.partitions)
+    if (topic_.empty() || partitions.contains(record.partition))
+      partitions[record.partition] = record;
+  for (const auto& [name, record] : owned_)
+    if (record) partitions[name] = *record;
+  if (mutant(Mutant::horizon_of_own_partitions))
+    std::erase_if(partitions, [&](const auto& one) { return !owned_.contains(one.first); });
+  return partitions;
+}
+
+void Forgetter::decide(const ScopeRecord& scope) {
+  horizon_ms_.reset();
+  held_back_by_.clear();
+  const auto partitions = partitions_of(scope);
+  std::int64_t youngest_ms = -1;
+  for (const auto& [name, record] : partitions)
+    youngest_ms = std::max(youngest_ms, record.settled_ms);
+  if (youngest_ms < 0) return;  // nothing is settled anywhere
+  bool known = true;
+  std::int64_t slowest_ms = youngest_ms;
+  for (const auto& [name, record] : partitions) {
+    const std::int64_t reached_ms = reach_ms(record);
+    known = known && std::max(record.settled_ms, record.drained_ms) >= 0;
+    slowest_ms = std::min(slowest_ms, reached_ms);
+    if (owned_.contains(name) && reached_ms <= youngest_ms - step_ms()) held_back_by_.insert(name);
   }
-  if (!slowest) return std::nullopt;
-  return *slowest - options_.retention_ms;
+  if (!known) return;
+  if (!mutant(Mutant::births_ahead_believed)) slowest_ms = std::min(slowest_ms, scope.now_ms);
+  horizon_ms_ = slowest_ms - options_.retention_ms;
+}
+
+Status Forgetter::look() {
+  Records* const records = store_.records();
+  if (records == nullptr) return {};  // without what it knows, nothing is forgotten
+  const ScopeRecord scope = ONCE_TRY(records->describe(options_.scope));
+  if (scope.now_ms > 0) store_clock_.measured(scope.now_ms);
+  if (forgets()) decide(scope);
+  return {};
+}
+
+bool Forgetter::take_held_back(std::string_view partition) {
+  const auto found = held_back_by_.find(partition);
+  if (found == held_back_by_.end()) return false;
+  held_back_by_.erase(found);
+  return true;
 }
 
 Result<Forgotten> Forgetter::step(std::size_t rows_max) {
-  const auto horizon = horizon_ms();
-  if (!horizon || *horizon <= 0) return Forgotten{};
-  const std::int64_t step_ms = std::max<std::int64_t>(1, options_.retention_ms / 100);
-  return store_.forget(options_.scope, *horizon - *horizon % step_ms, rows_max);
+  if (!forgets()) return Forgotten{};
+  if (!std::exchange(more_, false)) ONCE_TRY(look());
+  if (mutant(Mutant::horizon_by_wall_clock)) horizon_ms_ = clock_.now_ms() - options_.retention_ms;
+  if (!horizon_ms_ || *horizon_ms_ <= 0) return Forgotten{};
+  const auto forgotten =
+      ONCE_TRY(store_.forget(options_.scope, *horizon_ms_ - *horizon_ms_ % step_ms(), rows_max));
+  more_ = forgotten.more;
+  return forgotten;
 }
 
 }  // namespace once

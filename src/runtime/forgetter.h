@@ -3,45 +3,71 @@
 
 #include <once/clock.h>
 #include <once/pipeline.h>
+#include <once/records.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "runtime/store_clock.h"
 
 namespace once {
 
+// How far a partition lets the horizon come, before the retention is taken off; -1: not known yet.
+[[nodiscard]] std::int64_t reach_ms(const PartitionRecord& partition);
+
 // Decides how far the ledger may forget. The horizon follows the progress of the source, not the
-// wall clock: it is the retention before the youngest settled message of the slowest partition. So
-// hours of downtime, or a partition that lags behind, do not make old messages look new.
-// Used by one thread.
+// wall clock: it is the retention before the youngest settled message, or before what the slowest
+// partition of the scope has reached, whichever process owns it, and never later than the store's
+// clock allows. So hours of downtime, a member that lags behind, a message that is retried and a
+// birth in the future do not make old messages look forgotten. Used by one thread.
 class Forgetter {
  public:
-  Forgetter(Store& store, Clock& clock, const PipelineOptions& options)
-      : store_(store), clock_(clock), options_(options) {}
+  Forgetter(Store& store, Clock& clock, const PipelineOptions& options, StoreClock& store_clock)
+      : store_(store), clock_(clock), options_(options), store_clock_(store_clock) {}
 
-  void own(std::string_view partition) { progress_ms_.try_emplace(std::string(partition)); }
+  // All partitions of the topic, whoever owns them; empty: not known.
+  void set_topic(std::vector<std::string> partitions) { topic_ = std::move(partitions); }
+  void own(std::string_view partition) { owned_.try_emplace(std::string(partition)); }
   void disown(std::string_view partition);
-  void observe(std::string_view partition, std::int64_t born_ms);
-  // The source has nothing more: a partition of which nothing was seen has nothing old to bring.
-  void caught_up() { caught_up_ = true; }
+  // The progress of a partition of ours that the store does not keep, for it has no position.
+  void observe(std::string_view partition, const Progress& progress);
 
-  // Below this may be forgotten; unset while that is not known.
-  std::optional<std::int64_t> horizon_ms() const;
+  // Reads what the store knows; its clock is measured by the way.
+  [[nodiscard]] Status look();
+
+  // Below this may be forgotten, as of the last look; unset while that is not known.
+  std::optional<std::int64_t> horizon_ms() const { return horizon_ms_; }
+
+  // Whether this partition of ours holds the horizon back, so that it is worth telling the store
+  // that there is nothing left of it. Answers yes once per look.
+  bool take_held_back(std::string_view partition);
 
   // Forgets one bounded step; answers how many ids. The store gets the horizon in steps of a
   // hundredth of the retention: each new one costs it a commit and a walk through the ledger.
   [[nodiscard]] Result<Forgotten> step(std::size_t rows_max = 1000);
 
  private:
+  bool forgets() const { return options_.id && options_.retention_ms >= 0; }
+  std::int64_t step_ms() const { return std::max<std::int64_t>(1, options_.retention_ms / 100); }
+  std::map<std::string, PartitionRecord> partitions_of(const ScopeRecord& scope) const;
+  void decide(const ScopeRecord& scope);
+
   Store& store_;
   Clock& clock_;
   const PipelineOptions& options_;
-  std::map<std::string, std::optional<std::int64_t>, std::less<>> progress_ms_;
-  bool caught_up_ = false;
+  StoreClock& store_clock_;
+  std::vector<std::string> topic_;
+  std::map<std::string, std::optional<PartitionRecord>, std::less<>> owned_;
+  std::set<std::string, std::less<>> held_back_by_;
+  std::optional<std::int64_t> horizon_ms_;
+  bool more_ = false;  // the last step did not come to its end
 };
 
 }  // namespace once

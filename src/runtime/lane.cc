@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
 
+// The older of two births, of which -1 is none.
+std::int64_t older(std::int64_t a_ms, std::int64_t b_ms) {
+  if (a_ms < 0 || b_ms < 0) return std::max(a_ms, b_ms);
+  return std::min(a_ms, b_ms);
+}
+
 }  // namespace
 
 Lane::Lane(const LaneParts& parts) : parts_(parts), limit_(parts.options.batch_count_max) {
@@ -38,19 +44,23 @@ void Lane::own(std::string_view partition, const Position& position) {
 }
 
 void Lane::disown(std::string_view partition) {
-  if (doubt_) {  // its messages may be committed: keep them until that is known
-    disowned_in_doubt_.emplace_back(partition);
-    return;
-  }
   const auto found = owned_.find(partition);
   if (found == owned_.end()) return;
-  remove_partition(*found->second);
+  Owned& gone = *found->second;
+  gone.leaving = true;
+  leaving_.push_back(std::move(found->second));
   owned_.erase(found);
+  // Messages of a commit in doubt may be committed: they are kept until that is known.
+  std::erase_if(tasks_, [&](const auto& task) {
+    return task->owned == &gone && !(doubt_ && task->selected > task->next);
+  });
+  if (!doubt_) drop_leaving();
 }
 
-void Lane::remove_partition(const Owned& gone) {
-  std::erase_if(tasks_, [&](const auto& task) { return task->owned == &gone; });
+void Lane::drop_leaving() {
   selected_.clear();
+  std::erase_if(tasks_, [](const auto& task) { return task->owned->leaving; });
+  leaving_.clear();
 }
 
 Lane::Prepared Lane::prepare(Batch batch) const {
@@ -66,11 +76,22 @@ Lane::Prepared Lane::prepare(Batch batch) const {
   }
   if (!task->items.empty())
     task->items.back().end_offset = std::max(task->items.back().end_offset, task->batch.end_offset);
+  std::int64_t oldest_ms = -1;
+  for (auto item = task->items.rbegin(); item != task->items.rend(); ++item)
+    item->oldest_ms = oldest_ms = older(oldest_ms, item->progress_ms);
   return task;
+}
+
+std::vector<std::int64_t> Lane::births_ms(const Task& task) {
+  std::vector<std::int64_t> births;
+  births.reserve(task.items.size());
+  for (const Item& item : task.items) births.push_back(item.progress_ms);
+  return births;
 }
 
 void Lane::push(Prepared task) {
   task->owned = &owned(task->batch.partition);
+  task->owned->drained_ns = -1;
   parts_.counters.delivered += task->items.size();
   tasks_.push_back(std::move(task));
 }
@@ -79,12 +100,12 @@ void Lane::push(Prepared task) {
 // handled: it is parked, and the partition goes on.
 void Lane::identify(Item& item) const {
   item.born_ms = item.delivery.timestamp_ms;
-  if (!parts_.options.id) return;
+  if (!parts_.options.id) return count_birth(item, item.born_ms);
   auto id = parts_.options.id->id_of(item.delivery);
   if (!id) {
     item.decided = parked(id.error().text);
     item.delivery.id = {};
-    return;
+    return count_birth(item, item.born_ms);
   }
   item.id = std::move(*id);
   item.delivery.id = item.id;
@@ -96,7 +117,31 @@ void Lane::identify(Item& item) const {
     item.id.clear();
     return;
   }
-  item.fingerprint = fingerprint_of(item.delivery);
+  item.fingerprint = fingerprint_of(item.delivery, parts_.options.content);
+  count_birth(item, item.born_ms);
+}
+
+// What a birth says about the progress of its partition. One that is far ahead of the store's clock
+// is wrong and says nothing; where births decide what is forgotten, its message is parked, and its
+// id stays free for a message with the right one.
+void Lane::count_birth(Item& item, std::int64_t born_ms) const {
+  const std::int64_t now_ms =
+      parts_.store_clock != nullptr ? parts_.store_clock->now_ms() : born_ms;
+  const bool ahead = born_ms > now_ms && born_ms - now_ms > parts_.options.ahead_ms_max &&
+                     !mutant(Mutant::births_ahead_believed);
+  if (!ahead) {
+    item.progress_ms = std::max<std::int64_t>(0, std::min(born_ms, now_ms));
+    if (mutant(Mutant::births_ahead_believed)) item.progress_ms = born_ms;
+    return;
+  }
+  if (item.decided || !parts_.options.id || parts_.options.retention_ms < 0) return;
+  item.ahead = true;
+  item.records_id = false;
+  item.decided = parked(fmt::format(
+      "the message was born at {} ms, {} ms ahead of the store's clock; at most {} ms are allowed. "
+      "Its producer may count microseconds or nanoseconds instead of milliseconds, or its clock is "
+      "wrong. Send it again with the right time, or allow more (ahead) and replay it",
+      born_ms, born_ms - now_ms, parts_.options.ahead_ms_max));
 }
 
 // The messages of the next attempt: of each partition the oldest ones, up to the limit. A message
@@ -105,10 +150,12 @@ void Lane::select() {
   selected_.clear();
   for (auto& [name, partition] : owned_) {
     partition->selected_end = partition->position.offset;
+    partition->selected_ms = partition->settled_ms;
     partition->blocked = false;
   }
   const std::int64_t now_ns = parts_.clock.ticks_ns();
   std::int64_t earliest_ns = std::numeric_limits<std::int64_t>::max();
+  for (const auto& task : tasks_) task->selected = task->next;
   for (const auto& task : tasks_) {
     if (selected_.size() >= limit_) break;
     if (!task->owned->blocked) select_from(*task, now_ns, earliest_ns);
@@ -127,7 +174,7 @@ void Lane::select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_n
     if (parts_.positions && !item.halfway) {
       if (item.delivery.offset < partition.position.offset) {  // the position says: handled
         ONCE_ASSERT(i == task.next);
-        ++task.next;
+        task.selected = ++task.next;
         ++parts_.counters.skipped;
         continue;
       }
@@ -142,6 +189,8 @@ void Lane::select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_n
       return;
     }
     partition.selected_end = std::max(partition.selected_end, item.end_offset);
+    partition.selected_ms = std::max(partition.selected_ms, item.progress_ms);
+    task.selected = i + 1;
     selected_.push_back(&item);
   }
 }
@@ -157,7 +206,8 @@ Result<Lane::Step> Lane::step() {
     ONCE_TRY(resolve_doubt());
   } else {
     select();
-    if (!selected_.empty()) ONCE_TRY(attempt());
+    ONCE_TRY(publish());
+    if (!selected_.empty() && not_before_ns_ <= now_ns) ONCE_TRY(attempt());
   }
   retire(step);
   const std::int64_t wait_until = std::max(not_before_ns_, wait_until_ns_);
@@ -182,6 +232,7 @@ void Lane::retire(Step& step) {
 std::vector<Batch> Lane::give_back() {
   std::vector<Batch> batches;
   for (auto& task : tasks_) {
+    if (task->owned->leaving) continue;
     auto& deliveries = task->batch.deliveries;
     deliveries.erase(deliveries.begin(),
                      deliveries.begin() + static_cast<std::ptrdiff_t>(task->next));
@@ -189,6 +240,7 @@ std::vector<Batch> Lane::give_back() {
   }
   tasks_.clear();
   selected_.clear();
+  leaving_.clear();
   doubt_.reset();
   return batches;
 }
@@ -225,6 +277,7 @@ Status Lane::attempt() {
 Status Lane::attempt_once(Content content) {
   tally_ = {};
   spoiled_by_someone_ = false;
+  undone_ = false;
   freed_.clear();
   cut_.reset();
   const Status done = transact(content);
@@ -238,7 +291,12 @@ void Lane::committed(Content content) {
   ++parts_.counters.transactions;
   store_failures_ = 0;
   if (content.advance)
-    for (Item* item : selected_) item->task->owned->position.offset = item->end_offset;
+    for (Item* item : selected_) {
+      Owned& partition = *item->task->owned;
+      partition.position.offset = item->end_offset;
+      partition.settled_ms = partition.offered.settled_ms;
+      partition.stored_waiting_ms = partition.offered.waiting_ms;
+    }
   const bool two = !(content.advance && content.work) && parts_.positions;
   if (two && !selected_.front()->halfway) {
     for (Item* item : selected_) item->halfway = true;
@@ -256,12 +314,8 @@ void Lane::settled() {
   counters.duplicates += tally_.duplicates;
   counters.mismatched += tally_.mismatched;
   counters.too_old += tally_.too_old;
-  for (Item* item : selected_) {
-    ++item->task->next;
-    std::int64_t& progress =
-        progress_.try_emplace(item->task->owned->name, item->born_ms).first->second;
-    progress = std::max(progress, item->born_ms);
-  }
+  counters.ahead += tally_.ahead;
+  for (Item* item : selected_) ++item->task->next;
   limit_ = std::min(parts_.options.batch_count_max, limit_ * 2);
   counters.batch_count = limit_;
   selected_.clear();
@@ -275,24 +329,39 @@ Status Lane::failed(const Error& error, Content content) {
     blame(*error.culprit);
     return {};
   }
+  if (undone_) return {};
   if (cut_) {
     limit_ = *cut_;
     return {};
   }
-  if (spoiled_by_someone_) {
-    limit_ = std::max<std::size_t>(1, selected_.size() / 2);
-    parts_.counters.batch_count = limit_;
-    return {};
-  }
+  if (spoiled_by_someone_) return isolate(error);
   switch (error.remedy) {
     case Remedy::retry: wait_for_store(); return {};
     case Remedy::recheck: doubt_ = content; return {};
-    case Remedy::park: break;
+    case Remedy::park: return isolate(error);
     case Remedy::stop:
       if (error.tag == "fenced" && content.advance && ONCE_TRY(arrived_late())) return {};
       break;
   }
   return fail(error);
+}
+
+// Some message spoiled the attempt, and nothing says which: a constraint that is checked at commit,
+// a value that is too long for a column. Smaller and smaller attempts show who it is. Alone, it is
+// parked; if the store refuses even that, then without recording its id, then without its id.
+Status Lane::isolate(const Error& error) {
+  if (selected_.size() > 1) {
+    limit_ = selected_.size() / 2;
+    parts_.counters.batch_count = limit_;
+    return {};
+  }
+  Item& item = *selected_.front();
+  switch (item.refused++) {
+    case 0: item.decided = parked(error.text); return {};
+    case 1: item.records_id = false; return {};
+    case 2: item.delivery.id = {}; return {};
+    default: return fail(error);
+  }
 }
 
 // The message spoiled the attempt. It is settled as decided next time, or tried again later, or,
@@ -337,9 +406,10 @@ Status Lane::resolve_doubt() {
     }
     doubt_.reset();
     if (!now) return fail(now.error());
-    const bool there = std::all_of(now->begin(), now->end(), [](const auto& found) {
-      return found.second.offset == found.first->selected_end;
-    });
+    const bool there =
+        !now->empty() && std::all_of(now->begin(), now->end(), [](const auto& found) {
+          return found.second.offset == found.first->selected_end;
+        });
     if (there && !mutant(Mutant::unknown_taken_for_failed)) {
       committed(content);
     } else {
@@ -353,15 +423,18 @@ Status Lane::resolve_doubt() {
     // may be repeated; at most once, it must not be.
     if (parts_.options.semantics == Semantics::at_most_once) committed(content);
   }
-  for (const std::string& partition : std::exchange(disowned_in_doubt_, {})) disown(partition);
+  drop_leaving();
   return {};
 }
 
-// Of all partitions that are selected. Another owner's fence is an error.
+// Of all partitions that are selected and still ours: a commit is true for all or for none. What
+// was taken away may have another owner by now; what becomes of it is that owner's to find out.
+// Another fence on what is ours is an error.
 Result<Lane::Positions> Lane::positions_now() const {
   Positions positions;
   for (const Item* item : selected_) {
     Owned* const partition = item->task->owned;
+    if (partition->leaving) continue;
     const bool known = std::any_of(positions.begin(), positions.end(),
                                    [&](const auto& found) { return found.first == partition; });
     if (!known) positions.emplace_back(partition, Position{});

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "runtime/counters.h"
+#include "runtime/store_clock.h"
+#include "runtime/watched_transaction.h"
 
 namespace once {
 
@@ -30,6 +32,7 @@ struct LaneParts {
   Counters& counters;
   bool positions = true;     // advance positions here; false when lanes share partitions
   Claims* claims = nullptr;  // for a handler whose effect is outside the store
+  const StoreClock* store_clock = nullptr;  // unset: births are believed as they are
 };
 
 // The heart of Once, without a thread: takes deliveries in order and makes each count once.
@@ -59,21 +62,25 @@ class Lane {
   // so any thread may do it; everything else is the lane's own thread's.
   Prepared prepare(Batch batch) const;
 
+  // The births of its messages as far as they count for the horizon, in their order; -1: not.
+  static std::vector<std::int64_t> births_ms(const Task& task);
+
   // This partition is ours from `position` on.
   void own(std::string_view partition, const Position& position);
   // It is another's: what is queued of it is dropped.
   void disown(std::string_view partition);
   void push(Prepared task);
+  // The source has just said that it has nothing more of this partition. If all of it is settled,
+  // the store is told, for partitions without traffic must not hold the horizon back.
+  void drained(std::string_view partition);
   void push(Batch batch) { push(prepare(std::move(batch))); }
   // An error is final for this lane: fenced, misconfigured or corrupt.
   [[nodiscard]] Result<Step> step();
 
-  bool idle() const { return tasks_.empty(); }
+  bool idle() const { return tasks_.empty() && !doubt_ && !has_news(); }
   std::size_t batches_queued() const { return tasks_.size(); }
   // What is queued and not settled, to be given back to the source.
   std::vector<Batch> give_back();
-  // The youngest birth among settled messages, per partition: how far the source has come.
-  const std::map<std::string, std::int64_t, std::less<>>& progress_ms() const { return progress_; }
 
  private:
   struct Owned {
@@ -82,6 +89,12 @@ class Lane {
     std::int64_t selected_end = -1;  // the position after what this attempt has selected
     bool blocked = false;            // during one selection: its next message has to wait
     bool doubted = false;            // a commit of ours was not there when we looked; it may come
+    bool leaving = false;            // disowned; only kept until a commit in doubt is known
+    std::int64_t settled_ms = -1;    // the youngest birth that was settled here ...
+    std::int64_t selected_ms = -1;   // ... and will be if this attempt succeeds
+    std::int64_t drained_ns = -1;    // when the source had no more of it; -1: told, or not so
+    Progress offered;                // by the latest `advance` ...
+    std::optional<std::int64_t> stored_waiting_ms;  // ... and what of it is committed
   };
 
   // One delivery on its way.
@@ -90,12 +103,17 @@ class Lane {
     std::string id;
     Fingerprint fingerprint;
     std::int64_t born_ms = 0;
-    std::int64_t end_offset = 0;  // the position once this is done
+    std::int64_t progress_ms = -1;  // its birth as it counts for the horizon; -1: it does not
+    std::int64_t oldest_ms = -1;    // the oldest such birth among it and those behind it
+    std::int64_t end_offset = 0;    // the position once this is done
     Task* task = nullptr;
     std::optional<Outcome> decided;  // settle this instead of calling the handler
     std::optional<Verdict> outside;  // what its claim said; fresh: with the effect's outcome
     std::uint32_t attempts = 0;      // that failed
+    std::uint32_t refused = 0;       // how often the store refused it when it was alone
     std::int64_t not_before_ns = 0;  // in the clock's ticks
+    bool records_id = true;          // in the ledger, if it has one
+    bool ahead = false;              // born in the future, and parked for it
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
   };
 
@@ -108,16 +126,16 @@ class Lane {
   // What an attempt did, counted only once it is committed.
   struct Tally {
     std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
-                  mismatched = 0, too_old = 0;
+                  mismatched = 0, too_old = 0, ahead = 0;
   };
 
   // The queue (lane.cc).
   Owned& owned(std::string_view partition);
   void identify(Item& item) const;
+  void count_birth(Item& item, std::int64_t born_ms) const;
   void select();
   void select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_ns);
   void retire(Step& step);
-  void remove_partition(const Owned& owned);
 
   // An attempt and what follows from it (lane.cc).
   Status attempt();
@@ -125,13 +143,24 @@ class Lane {
   void committed(Content content);
   void settled();
   Status failed(const Error& error, Content content);
+  Status isolate(const Error& error);
   Status resolve_doubt();
+  void drop_leaving();
   using Positions = std::vector<std::pair<Owned*, Position>>;
   Result<Positions> positions_now() const;
   bool adopt(const Positions& now);
   Result<bool> arrived_late();
   void blame(const Culprit& culprit);
   void wait_for_store();
+
+  // What the store knows of a partition beside its position (lane_progress.cc).
+  std::int64_t waiting_ms(const Owned& partition, std::size_t Task::*from) const;
+  Progress progress_after(const Item& last) const;
+  bool is_stuck(const Owned& partition) const;
+  bool is_drained(const Owned& partition) const;
+  bool has_news() const;
+  Status publish();
+  Status publish(const Owned& partition, const Progress& progress);
 
   // Inside the transaction (lane_work.cc).
   Status transact(Content content);
@@ -141,6 +170,9 @@ class Lane {
   Status work_single(Transaction& transaction, std::span<const Verdict> verdicts);
   Status work_batched(Transaction& transaction, std::span<const Verdict> verdicts);
   std::optional<Outcome> outcome_without_handler(const Item& item, const Verdict& verdict);
+  Status work_fresh(std::span<Work> fresh, Transaction& transaction);
+  Status undo_refused(std::span<const Work> fresh, const Writes& writes);
+  std::string mismatch_reason(const Item& item, const Verdict& verdict) const;
   Result<Outcome> call_each(const Item& item, Transaction& transaction);
   Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
   Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
@@ -158,15 +190,15 @@ class Lane {
 
   LaneParts parts_;
   std::map<std::string, std::unique_ptr<Owned>, std::less<>> owned_;
-  std::map<std::string, std::int64_t, std::less<>> progress_;
+  std::vector<std::unique_ptr<Owned>> leaving_;
   std::deque<std::unique_ptr<Task>> tasks_;
   std::vector<Item*> selected_;
   std::optional<Content> doubt_;  // the commit of `selected_` whose outcome is not known
-  std::vector<std::string> disowned_in_doubt_;
   Tally tally_;
   std::vector<std::size_t> freed_;    // of this attempt: those whose ids stay free
   std::optional<std::size_t> cut_;    // this attempt has to end before this message
   bool spoiled_by_someone_ = false;   // a batch handler failed and did not say for which message
+  bool undone_ = false;               // messages are decided now; their writes had to go
   std::size_t limit_;                 // how many messages the next attempt takes
   std::uint32_t store_failures_ = 0;  // in a row
   std::int64_t not_before_ns_ = 0;    // because of the store
@@ -177,7 +209,8 @@ class Lane {
 struct Lane::Task {
   Batch batch;
   std::vector<Item> items;
-  std::size_t next = 0;  // items before it are settled
+  std::size_t next = 0;      // items before it are settled
+  std::size_t selected = 0;  // items before it are settled or part of this attempt
   Owned* owned = nullptr;
 };
 

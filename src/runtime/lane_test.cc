@@ -556,6 +556,7 @@ TEST_F(LaneTest, a_batch_handler_gets_all_new_messages_and_decides_about_each) {
   handler_ = batch([&](std::span<Work> work, KeyValueTransaction& transaction) -> Status {
     sizes.push_back(work.size());
     for (Work& one : work) {
+      transaction.on_behalf_of(one.message);
       if (one.delivery->id == "m1")
         one.outcome = rejected("closed");
       else

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -26,11 +25,13 @@ class LaneThread {
 
   void own(std::string partition, const Position& position);
   void disown(std::string partition);
-  void push(Batch batch);
+  void drained(std::string partition);
+  // What the messages of a batch are; on the poller's thread, to spare the lane's.
+  Lane::Prepared prepare(Batch batch) const { return lane_.prepare(std::move(batch)); }
+  void push(Lane::Prepared task);
 
   struct News {
     std::vector<Batch> finished;
-    std::map<std::string, std::int64_t, std::less<>> progress_ms;
     std::optional<Error> failure;
   };
   News take_news();
@@ -53,7 +54,8 @@ class LaneThread {
   std::condition_variable mail_;
   std::deque<Command> commands_;  // guarded by mutex_
   News news_;                     // guarded by mutex_
-  std::size_t queued_ = 0;        // guarded by mutex_
+  std::size_t mailed_ = 0;        // guarded by mutex_: batches in the mailbox ...
+  std::size_t in_lane_ = 0;       // guarded by mutex_: ... and in the lane, when it last said so
   bool stopping_ = false;         // guarded by mutex_
   std::thread thread_;            // last: it uses all of the above
 };

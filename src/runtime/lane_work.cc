@@ -19,6 +19,11 @@ std::optional<Outcome> outcome_of(const Error& error) {
   return parked(error.text);
 }
 
+// Outcomes that only exist after a rollback.
+bool is_never_kept(const Outcome& outcome) {
+  return outcome.kind == Outcome::Kind::retry || outcome.kind == Outcome::Kind::parked;
+}
+
 }  // namespace
 
 Status Lane::transact(Content content) {
@@ -50,7 +55,8 @@ Status Lane::advance_all(Transaction& transaction) {
     Position from = partition.position;
     if (mutant(Mutant::zombie_not_fenced))
       from = ONCE_TRY(parts_.store.position(parts_.options.scope, partition.name));
-    ONCE_TRY(transaction.advance(partition.name, from, to));
+    partition.offered = progress_after(*selected_[i]);
+    ONCE_TRY(transaction.advance(partition.name, from, to, partition.offered));
   }
   return {};
 }
@@ -72,7 +78,7 @@ Result<std::vector<Verdict>> Lane::admit_all(Transaction& transaction) {
   indexes.reserve(selected_.size());
   for (std::size_t i = 0; i < selected_.size(); ++i) {
     const Item& item = *selected_[i];
-    if (item.id.empty()) continue;  // it has no id and is going to be parked
+    if (item.id.empty() || !item.records_id) continue;  // it is going to be parked
     entries.push_back({.id = item.id,
                        .fingerprint = item.fingerprint,
                        .born_ms = item.born_ms,
@@ -105,21 +111,37 @@ std::optional<Outcome> Lane::outcome_without_handler(const Item& item, const Ver
     case Verdict::Kind::duplicate: ++tally_.duplicates; return no_effect();
     case Verdict::Kind::mismatch:
       ++tally_.mismatched;
-      return parked(
-          fmt::format("id \"{}\" was used before for a message with other content", item.id));
+      return parked(mismatch_reason(item, verdict));
     case Verdict::Kind::too_old:
       ++tally_.too_old;
       return parked(fmt::format(
           "id \"{}\" was born at {} ms, before the ledger's horizon: whether it was handled is "
-          "forgotten",
-          item.id, item.born_ms));
+          "forgotten. If the birth is wrong (seconds instead of milliseconds, a wrong clock), send "
+          "it again with the right one; `once horizon show --scope '{}'` tells the horizon, and "
+          "`once horizon set` moves it",
+          item.id, item.born_ms, parts_.options.scope));
     case Verdict::Kind::fresh: break;
   }
   if (item.outside) return verdict.stored;
+  if (item.ahead) ++tally_.ahead;
   return item.decided;
 }
 
+std::string Lane::mismatch_reason(const Item& item, const Verdict& verdict) const {
+  const std::string first = verdict.first_offset < 0
+                                ? "before"
+                                : fmt::format("at offset {} of partition \"{}\"",
+                                              verdict.first_offset, verdict.first_partition);
+  const ContentRule& content = parts_.options.content;
+  return fmt::format(
+      "id \"{}\" was used {} for a message with other content; {} is compared (content = \"{}\"). "
+      "If both mean the same, compare less: content = \"fields:/amount,/currency\", or \"none\"",
+      item.id, first, content.explanation(), content.text());
+}
+
 Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verdicts) {
+  Writes writes;
+  const auto view = watched(transaction, writes);
   for (std::size_t i = 0; i < selected_.size(); ++i) {
     const Item& item = *selected_[i];
     transaction.on_behalf_of(i);
@@ -127,13 +149,15 @@ Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verd
       if (verdicts[i].kind != Verdict::Kind::duplicate) ONCE_TRY(settle(i, *known, transaction));
       continue;
     }
-    const auto outcome = call_each(item, transaction);
+    writes.clear();
+    view->on_behalf_of(i);
+    const auto outcome = call_each(item, *view);
     if (!outcome) {
       if (const auto instead = outcome_of(outcome.error())) return spoil(i, *instead);
       return fail(outcome.error());
     }
     // Whatever it wrote before it changed its mind has to go: roll back, then settle it alone.
-    if (outcome->kind == Outcome::Kind::retry || outcome->kind == Outcome::Kind::parked)
+    if (is_never_kept(*outcome) || (outcome->kind != Outcome::Kind::applied && writes.any()))
       return spoil(i, *outcome);
     ONCE_TRY(settle(i, *outcome, transaction));
   }
@@ -141,29 +165,48 @@ Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verd
 }
 
 Status Lane::work_batched(Transaction& transaction, std::span<const Verdict> verdicts) {
+  std::vector<std::optional<Outcome>> outcomes(selected_.size());
   std::vector<Work> fresh;
   fresh.reserve(selected_.size());
   for (std::size_t i = 0; i < selected_.size(); ++i) {
-    if (const auto known = outcome_without_handler(*selected_[i], verdicts[i])) {
-      transaction.on_behalf_of(i);
-      if (verdicts[i].kind != Verdict::Kind::duplicate) ONCE_TRY(settle(i, *known, transaction));
-    } else {
+    outcomes[i] = outcome_without_handler(*selected_[i], verdicts[i]);
+    if (!outcomes[i])
       fresh.push_back({.delivery = &selected_[i]->delivery, .message = i, .outcome = applied()});
-    }
   }
-  if (fresh.empty()) return {};
-  if (const auto spoiled = ONCE_TRY(call_batched(fresh, transaction))) {
+  if (!fresh.empty()) ONCE_TRY(work_fresh(fresh, transaction));
+  for (Work& work : fresh) outcomes[work.message] = std::move(work.outcome);
+  for (std::size_t i = 0; i < selected_.size(); ++i) {
+    if (verdicts[i].kind == Verdict::Kind::duplicate) continue;
+    transaction.on_behalf_of(i);
+    ONCE_TRY(settle(i, *outcomes[i], transaction));
+  }
+  return {};
+}
+
+// The batch handler. Nothing is on behalf of any message before it says so.
+Status Lane::work_fresh(std::span<Work> fresh, Transaction& transaction) {
+  Writes writes;
+  const auto view = watched(transaction, writes);
+  if (const auto spoiled = ONCE_TRY(call_batched(fresh, *view))) {
     if (fresh.size() == 1) return spoil(fresh.front().message, *spoiled);
     spoiled_by_someone_ = true;  // smaller and smaller batches will show who it is
     return fail(Remedy::retry, "message", spoiled->detail);
   }
+  for (const Work& work : fresh)
+    if (is_never_kept(work.outcome)) return spoil(work.message, work.outcome);
+  return undo_refused(fresh, writes);
+}
+
+// What was written for messages that were not applied has to go: all is rolled back, and the next
+// attempt settles them as decided and gives the handler the others.
+Status Lane::undo_refused(std::span<const Work> fresh, const Writes& writes) {
   for (const Work& work : fresh) {
-    if (work.outcome.kind == Outcome::Kind::retry || work.outcome.kind == Outcome::Kind::parked)
-      return spoil(work.message, work.outcome);
-    transaction.on_behalf_of(work.message);
-    ONCE_TRY(settle(work.message, work.outcome, transaction));
+    if (work.outcome.kind == Outcome::Kind::applied || !writes.maybe_for(work.message)) continue;
+    selected_[work.message]->decided = work.outcome;
+    undone_ = true;
   }
-  return {};
+  if (!undone_) return {};
+  return fail(Remedy::retry, "message", "messages were refused after something was written");
 }
 
 // An exception is the handler's way to say that it could not do it this time.
@@ -210,19 +253,23 @@ Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& tran
     case Outcome::Kind::retry: return spoil(index, outcome);
   }
   // Without an admitted id there is nothing to remember an outcome by; a message is still parked.
-  const bool admitted =
-      !selected_[index]->id.empty() && parts_.options.semantics == Semantics::effectively_once;
+  const Item& item = *selected_[index];
+  const bool admitted = !item.id.empty() && item.records_id &&
+                        parts_.options.semantics == Semantics::effectively_once;
   if (outcome.kind != Outcome::Kind::parked &&
       (!admitted || (outcome.kind == Outcome::Kind::applied && outcome.detail.empty())))
     return {};
-  return transaction.settle(selected_[index]->delivery, outcome);
+  return transaction.settle(item.delivery, outcome);
 }
 
 // A message that had no effect leaves its id free, but all ids were admitted before that was known:
-// another message with this id was measured against it. It belongs to the next attempt.
+// another message with this id, be it a copy, was measured against it. It belongs to the next
+// attempt, so that what becomes of it does not depend on the size of the batch.
 Status Lane::cut_at_freed_id(std::span<const Verdict> verdicts) {
   for (std::size_t i = 0; i < verdicts.size() && !freed_.empty() && !cut_; ++i) {
-    if (verdicts[i].kind != Verdict::Kind::mismatch) continue;
+    const Verdict::Kind kind = verdicts[i].kind;
+    if (kind == Verdict::Kind::duplicate && mutant(Mutant::copy_of_freed_id_is_duplicate)) continue;
+    if (kind != Verdict::Kind::mismatch && kind != Verdict::Kind::duplicate) continue;
     for (const std::size_t freed : freed_)
       if (freed < i && selected_[freed]->id == selected_[i]->id) cut_ = i;
   }

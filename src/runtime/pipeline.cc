@@ -17,6 +17,7 @@
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
 #include "runtime/watermark.h"
+#include "runtime/witness.h"
 
 namespace once {
 namespace {
@@ -36,7 +37,8 @@ class ThreadedPipeline final : public Pipeline {
         options_(std::move(options)),
         clock_(clock),
         traits_(source.traits()),
-        forgetter_(store, clock, options_) {}
+        store_clock_(clock),
+        forgetter_(store, clock, options_, store_clock_) {}
 
   // An effect outside the store is guarded by claims.
   Status open_claims();
@@ -51,31 +53,39 @@ class ThreadedPipeline final : public Pipeline {
  private:
   struct Partition {
     std::size_t lane = 0;
-    Position position;  // of the shared watermark, when lanes share the partition
+    WitnessCheck witness;
+    // When lanes do not move the position: of what is settled, and what the store has of it.
     Watermark watermark;
+    Position position;
+    std::int64_t stored_waiting_ms = -1;
     std::int64_t delivered_end = -1;
     std::int64_t handled_end = -1;  // the end of what was finished
     std::int64_t available = -1;
   };
 
   bool by_key() const { return options_.order == Order::key; }
-  bool lanes_move_positions() const { return traits_.ordered && traits_.replayable && !by_key(); }
+  bool has_positions() const { return traits_.ordered && traits_.replayable; }
+  bool lanes_move_positions() const { return has_positions() && !by_key(); }
 
   void start_lanes();
   Status loop();
   Status handle(Batch batch);
   void drained();
   Status assigned(std::string_view partition);
-  Status move_position(std::string_view partition, Position& position, std::int64_t to);
+  void drained(const std::string& name, Partition& partition);
+  Status move_position(std::string_view name, Partition& partition, std::int64_t to);
+  Status publish(std::string_view name, Partition& partition, bool drained);
   // Asks the store again for as long as it is away or its answers get lost; `ask` may be repeated.
   template <class Ask>
   auto until_answered(const Ask& ask) -> std::invoke_result_t<Ask>;
   Status revoked(std::string_view partition);
   Status dispatch(Batch batch);
   void dispatch_by_key(Batch batch, Partition& partition);
+  void push(std::size_t lane, Batch batch, std::int64_t end_offset, Partition& partition);
   Status collect_news();
   Status finished(const Batch& batch);
   Status advance_watermarks();
+  void tell_progress();
   void forget_sometimes();
   void update_lag();
   bool has_room() const;
@@ -90,6 +100,7 @@ class ThreadedPipeline final : public Pipeline {
   const PipelineOptions options_;
   Clock& clock_;
   const SourceTraits traits_;
+  StoreClock store_clock_;
   Counters counters_;
   Forgetter forgetter_;
   std::unique_ptr<Claims> claims_;
@@ -134,7 +145,8 @@ void ThreadedPipeline::start_lanes() {
                         .options = options_,
                         .counters = counters_,
                         .positions = lanes_move_positions(),
-                        .claims = claims_.get()};
+                        .claims = claims_.get(),
+                        .store_clock = &store_clock_};
   for (std::size_t i = 0; i < options_.lanes; ++i)
     lanes_.push_back(std::make_unique<LaneThread>(parts, [this] { wake(); }));
 }
@@ -182,11 +194,26 @@ Status ThreadedPipeline::handle(Batch batch) {
 
 // Everything that is there was delivered; what the source counts beyond it are no messages.
 void ThreadedPipeline::drained() {
-  forgetter_.caught_up();
-  for (auto& [name, partition] : partitions_)
+  for (auto& [name, partition] : partitions_) {
     if (partition.available >= 0) partition.available = partition.delivered_end;
+    if (forgetter_.take_held_back(name)) drained(name, partition);
+  }
   update_lag();
   if (options_.stop_at_end && lanes_idle()) ended_ = true;
+}
+
+// A partition without traffic must not hold the horizon back: once all of it is settled, the store
+// is told. An error changes nothing; it is told later.
+void ThreadedPipeline::drained(const std::string& name, Partition& partition) {
+  if (lanes_move_positions()) return lanes_[partition.lane]->drained(name);
+  if (!partition.watermark.idle()) return;
+  if (has_positions()) {
+    (void)publish(name, partition, true);
+    return;
+  }
+  Progress progress = partition.watermark.progress();
+  progress.drained = true;
+  forgetter_.observe(name, progress);
 }
 
 // We are the owner from now on, and go on where the committed effects end, whatever the broker
@@ -194,13 +221,19 @@ void ThreadedPipeline::drained() {
 Status ThreadedPipeline::assigned(std::string_view name) {
   Partition& partition = partitions_[std::string(name)];
   partition.lane = next_lane_++ % lanes_.size();
+  const SourceTraits now = source_.traits();
+  forgetter_.set_topic(now.partitions);
   forgetter_.own(name);
+  // The store's clock is known before the first message is judged by it.
+  ONCE_TRY(until_answered([&] { return forgetter_.look(); }));
   if (!traits_.replayable) return {};
   // Taking it again does no harm: the fence only grows.
-  partition.position = ONCE_TRY(until_answered([&] { return store_.take(options_.scope, name); }));
+  partition.position =
+      ONCE_TRY(until_answered([&] { return store_.take(options_.scope, name, now.identity); }));
   partition.delivered_end = partition.position.offset;
   partition.handled_end = partition.position.offset;
-  ONCE_TRY(source_.seek(name, partition.position.offset));
+  partition.witness = WitnessCheck(partition.position);
+  ONCE_TRY(partition.witness.seek(source_, name));
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
   return {};
 }
@@ -217,41 +250,58 @@ Status ThreadedPipeline::dispatch(Batch batch) {
   const auto found = partitions_.find(batch.partition);
   if (found == partitions_.end()) return source_.release(batch.deliveries);
   Partition& partition = found->second;
-  partition.delivered_end = batch.end_offset;
+  ONCE_TRY(partition.witness.check(options_.scope, batch));
+  partition.delivered_end = std::max(partition.delivered_end, batch.end_offset);
   if (batch.available_offset >= 0) partition.available = batch.available_offset;
+  if (batch.deliveries.empty()) return {};
   // At most once from a source without positions: the ack comes before the work.
   if (options_.semantics == Semantics::at_most_once && !traits_.replayable)
     ONCE_TRY(source_.ack(batch.deliveries));
-  if (by_key())
+  if (by_key()) {
     dispatch_by_key(std::move(batch), partition);
-  else
-    lanes_[partition.lane]->push(std::move(batch));
+  } else {
+    const std::int64_t end_offset = batch.end_offset;
+    push(partition.lane, std::move(batch), end_offset, partition);
+  }
   return {};
 }
 
 // Messages of one key go to one lane; all lanes share the batch's memory.
 void ThreadedPipeline::dispatch_by_key(Batch batch, Partition& partition) {
   std::vector<Batch> parts(lanes_.size());
-  for (std::size_t i = 0; i < batch.deliveries.size(); ++i) {
-    const Delivery& delivery = batch.deliveries[i];
-    const bool last = i + 1 == batch.deliveries.size();
-    partition.watermark.started(delivery.offset, last ? batch.end_offset : delivery.offset + 1);
+  const std::int64_t last = batch.deliveries.back().offset;
+  for (const Delivery& delivery : batch.deliveries)
     parts[std::hash<std::string_view>{}(delivery.key) % lanes_.size()].deliveries.push_back(
         delivery);
-  }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].deliveries.empty()) continue;
     parts[i].partition = batch.partition;
     parts[i].memory = batch.memory;
-    lanes_[i]->push(std::move(parts[i]));
+    const bool has_last = parts[i].deliveries.back().offset == last;
+    push(i, std::move(parts[i]), has_last ? batch.end_offset : -1, partition);
   }
+}
+
+// `end_offset` is the position behind the last of these; -1: the next offset.
+void ThreadedPipeline::push(std::size_t lane, Batch batch, std::int64_t end_offset,
+                            Partition& partition) {
+  if (lanes_move_positions()) return lanes_[lane]->push(lanes_[lane]->prepare(std::move(batch)));
+  std::vector<Witness> witnesses;
+  for (const Delivery& delivery : batch.deliveries)
+    witnesses.push_back(has_positions() ? witness_of(delivery) : Witness{delivery.offset, 0});
+  auto prepared = lanes_[lane]->prepare(std::move(batch));
+  const auto births_ms = Lane::births_ms(*prepared);
+  for (std::size_t i = 0; i < witnesses.size(); ++i) {
+    const bool last = i + 1 == witnesses.size();
+    partition.watermark.started(
+        witnesses[i], last && end_offset >= 0 ? end_offset : witnesses[i].offset + 1, births_ms[i]);
+  }
+  lanes_[lane]->push(std::move(prepared));
 }
 
 Status ThreadedPipeline::collect_news() {
   for (const auto& lane : lanes_) {
     const LaneThread::News news = lane->take_news();
-    for (const auto& [partition, born_ms] : news.progress_ms)
-      forgetter_.observe(partition, born_ms);
     for (const Batch& batch : news.finished) ONCE_TRY(finished(batch));
     if (news.failure) return fail(*news.failure);
   }
@@ -271,6 +321,9 @@ Status ThreadedPipeline::finished(const Batch& batch) {
     for (const Delivery& delivery : batch.deliveries) partition.watermark.settled(delivery.offset);
     return {};  // acknowledged with the watermark
   }
+  if (!has_positions())
+    for (const Delivery& delivery : batch.deliveries)
+      partition.watermark.settled_apart(delivery.offset);
   if (options_.semantics == Semantics::at_most_once && !traits_.replayable) return {};
   ONCE_TRY(source_.ack(batch.deliveries));
   ONCE_POINT(lane_after_ack);
@@ -287,7 +340,7 @@ Status ThreadedPipeline::advance_watermarks() {
     const auto moved = partition.watermark.take();
     if (!moved) continue;
     if (traits_.replayable)
-      ONCE_TRY(until_answered([&] { return move_position(name, partition.position, *moved); }));
+      ONCE_TRY(until_answered([&] { return move_position(name, partition, *moved); }));
     Delivery last;
     last.partition = name;
     last.offset = *moved - 1;
@@ -298,23 +351,51 @@ Status ThreadedPipeline::advance_watermarks() {
 
 // The position of a partition that lanes share. Whether a commit whose answer was lost has happened
 // is read back; another owner's fence stays another's.
-Status ThreadedPipeline::move_position(std::string_view partition, Position& position,
+Status ThreadedPipeline::move_position(std::string_view name, Partition& partition,
                                        std::int64_t to) {
-  const Position now = ONCE_TRY(store_.position(options_.scope, partition));
+  Position& position = partition.position;
+  const Position now = ONCE_TRY(store_.position(options_.scope, name));
   if (now.fence == position.fence && now.offset == to) {
     position = now;
     return {};
   }
+  const Progress progress = partition.watermark.progress();
   auto transaction = ONCE_TRY(store_.begin(options_.scope));
-  ONCE_TRY(transaction->advance(partition, position, to));
+  ONCE_TRY(transaction->advance(name, position, to, progress));
   ONCE_TRY(transaction->commit());
   position.offset = to;
+  partition.stored_waiting_ms = progress.waiting_ms;
   return {};
+}
+
+// The progress alone, of a partition that lanes share.
+Status ThreadedPipeline::publish(std::string_view name, Partition& partition, bool drained) {
+  Progress progress = partition.watermark.progress();
+  progress.drained = drained;
+  progress.witness = {};  // it goes with the position
+  auto transaction = ONCE_TRY(store_.begin(options_.scope));
+  ONCE_TRY(transaction->advance(name, partition.position, partition.position.offset, progress));
+  ONCE_TRY(transaction->commit());
+  partition.stored_waiting_ms = progress.waiting_ms;
+  return {};
+}
+
+// Where lanes do not move positions, a message that waits is told here; lanes do it themselves.
+void ThreadedPipeline::tell_progress() {
+  if (lanes_move_positions()) return;
+  for (auto& [name, partition] : partitions_) {
+    const Progress progress = partition.watermark.progress();
+    if (!has_positions())
+      forgetter_.observe(name, progress);
+    else if (progress.waiting_ms != partition.stored_waiting_ms && progress.waiting_ms >= 0)
+      (void)publish(name, partition, false);  // if it fails, next time
+  }
 }
 
 void ThreadedPipeline::forget_sometimes() {
   const std::int64_t now_ns = clock_.ticks_ns();
   if (now_ns < forget_after_ns_) return;
+  tell_progress();
   const auto forgotten = forgetter_.step();
   if (forgotten) counters_.forgotten += forgotten->rows;
   // More to forget: soon again, in small steps, so that the lanes get their turn in between. An

@@ -94,6 +94,7 @@ class MemoryStore final : public Store,
   enum class CommitFault : std::uint8_t {
     none,
     refused,      // nothing is written, and the caller knows: remedy `retry`, tag "busy"
+    constraint,   // the same, for good: remedy `park`, and no message is named
     lost_before,  // nothing is written, and the caller cannot know: remedy `recheck`, tag "lost"
     lost_after,   // all is written, and the caller cannot know: remedy `recheck`, tag "lost"
     lost_late,    // the same, but it is written only when the next one commits, if it still can be

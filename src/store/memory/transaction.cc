@@ -122,6 +122,10 @@ Status MemoryTransaction::commit() {
                                 "memory: the commit was refused; run the "
                                 "transaction again",
                                 std::nullopt}));
+  if (fault == Fault::constraint)
+    return fail(*(doom_ = Error{Remedy::park, "constraint",
+                                "memory: a constraint that is checked at commit refuses this write",
+                                std::nullopt}));
   if (fault == Fault::lost_before) return fail(*(doom_ = MemoryStore::lost_answer()));
   if (store_.late_) arrive(store_);
   if (fault == Fault::lost_late) {

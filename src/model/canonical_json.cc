@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/canonical_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "model/json_parser.h"
+#include "model/json_text.h"
+
+namespace once {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+constexpr std::size_t depth_max = 64;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The digits at the beginning, which are taken off.
+std::string_view take_digits(std::string_view& text) {
+  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+  const std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  text.remove_prefix(digits.size());
+  return digits;
+}
+
+// "e", a sign, digits; 0 where there is none. Unset: not the exponent of a number.
+std::optional<std::int64_t> exponent_of(std::string_view text) {
+  if (text.empty()) return 0;
+  if (text[0] != 'e' && text[0] != 'E') return std::nullopt;
+  text.remove_prefix(1);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  constexpr std::size_t digits_max = 15;
+  std::int64_t value = 0;
+  if (text.empty() || text.size() > digits_max) return std::nullopt;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ptr != text.data() + text.size() || value < 0) return std::nullopt;
+  return negative ? -value : value;
+}
+
+// Digits without zeros at either end, and the power of ten: 1.50 is 15e-1.
+bool append_exact(std::string& out, std::string_view token) {
+  const bool negative = token.starts_with('-');
+  if (negative) token.remove_prefix(1);
+  const std::string_view whole = take_digits(token);
+  if (whole.empty() || (whole.size() > 1 && whole[0] == '0')) return false;
+  std::string digits(whole);
+  std::int64_t exponent = 0;
+  if (token.starts_with('.')) {
+    token.remove_prefix(1);
+    const std::string_view fraction = take_digits(token);
+    if (fraction.empty()) return false;
+    digits += fraction;
+    exponent = -static_cast<std::int64_t>(fraction.size());
+  }
+  const auto written = exponent_of(token);
+  if (!written) return false;
+  exponent += *written;
+  const auto last = digits.find_last_not_of('0');
+  if (last == std::string::npos) {  // zero, whatever its sign
+    out.push_back('0');
+    return true;
+  }
+  exponent += static_cast<std::int64_t>(digits.size() - 1 - last);
+  digits.erase(last + 1);
+  digits.erase(0, digits.find_first_not_of('0'));
+  if (negative) out.push_back('-');
+  out += digits;
+  if (exponent != 0) fmt::format_to(std::back_inserter(out), "e{}", exponent);
+  return true;
+}
+
+bool is_integer(std::string_view token) {
+  if (token.starts_with('-')) token.remove_prefix(1);
+  return !token.empty() && token[0] != '0' && std::all_of(token.begin(), token.end(), is_digit);
+}
+
+std::string text_of(double number) {
+  constexpr double exact_max = 9007199254740992.0;  // below it every integer is a double
+  if (std::trunc(number) == number && std::fabs(number) < exact_max)
+    return fmt::format("{}", static_cast<std::int64_t>(number));
+  return fmt::format("{}", number);
+}
+
+simdjson::error_code append_binary(std::string& out, ondemand::value& value) {
+  const std::string_view token = without_blanks(value.raw_json_token());
+  ondemand::number number;
+  if (const auto error = value.get_number().get(number)) {
+    if (!is_integer(token)) return error;
+    out += token;  // longer than 64 bits: its digits are its canonical spelling
+    return simdjson::SUCCESS;
+  }
+  if (number.is_int64())
+    out += std::to_string(number.get_int64());
+  else if (number.is_uint64())
+    out += std::to_string(number.get_uint64());
+  else
+    out += text_of(number.get_double());
+  return simdjson::SUCCESS;
+}
+
+// Writes values behind each other into one text.
+class Writer {
+ public:
+  Writer(std::string& out, NumberSpelling numbers) : out_(out), numbers_(numbers) {}
+
+  simdjson::error_code value(ondemand::value of, std::size_t depth) {
+    if (depth > depth_max) return simdjson::DEPTH_ERROR;
+    ondemand::json_type type;
+    if (const auto error = of.type().get(type)) return error;
+    switch (type) {
+      case ondemand::json_type::object: {
+        ondemand::object members;
+        if (const auto error = of.get_object().get(members)) return error;
+        return object(members, depth);
+      }
+      case ondemand::json_type::array: {
+        ondemand::array elements;
+        if (const auto error = of.get_array().get(elements)) return error;
+        return array(elements, depth);
+      }
+      case ondemand::json_type::number: return number(of);
+      case ondemand::json_type::string: {
+        std::string_view text;
+        if (const auto error = of.get_string().get(text)) return error;
+        append_json_text(out_, text);
+        return simdjson::SUCCESS;
+      }
+      case ondemand::json_type::boolean: {
+        bool truth = false;
+        if (const auto error = of.get_bool().get(truth)) return error;
+        out_ += truth ? "true" : "false";
+        return simdjson::SUCCESS;
+      }
+      case ondemand::json_type::null: break;
+    }
+    bool is_null = false;
+    if (const auto error = of.is_null().get(is_null)) return error;
+    if (!is_null) return simdjson::INCORRECT_TYPE;
+    out_ += "null";
+    return simdjson::SUCCESS;
+  }
+
+  simdjson::error_code object(ondemand::object& of, std::size_t depth) {
+    std::vector<Member> members;
+    out_.push_back('{');
+    for (auto field : of) {
+      std::string_view name;
+      ondemand::value member;
+      if (const auto error = field.unescaped_key().get(name)) return error;
+      Member written{out_.size(), 0, 0};
+      append_json_text(out_, name);
+      written.name_end = out_.size();
+      out_.push_back(':');
+      if (const auto error = field.value().get(member)) return error;
+      if (const auto error = value(member, depth + 1)) return error;
+      out_.push_back(',');
+      written.end = out_.size();
+      members.push_back(written);
+    }
+    sort(members);
+    if (!members.empty()) out_.pop_back();
+    out_.push_back('}');
+    return simdjson::SUCCESS;
+  }
+
+  simdjson::error_code array(ondemand::array& of, std::size_t depth) {
+    out_.push_back('[');
+    bool first = true;
+    for (auto item : of) {
+      ondemand::value element;
+      if (const auto error = item.get(element)) return error;
+      if (!first) out_.push_back(',');
+      first = false;
+      if (const auto error = value(element, depth + 1)) return error;
+    }
+    out_.push_back(']');
+    return simdjson::SUCCESS;
+  }
+
+ private:
+  // Where a member is in the text, with the comma behind it.
+  struct Member {
+    std::size_t begin, name_end, end;
+  };
+
+  simdjson::error_code number(ondemand::value& of) {
+    if (numbers_ == NumberSpelling::binary) return append_binary(out_, of);
+    const std::string_view token = without_blanks(of.raw_json_token());
+    return append_exact(out_, token) ? simdjson::SUCCESS : simdjson::NUMBER_ERROR;
+  }
+
+  // Most producers write members in the same order, and some in the right one: then nothing moves.
+  void sort(std::vector<Member>& members) {
+    const auto name = [this](const Member& member) {
+      return std::string_view(out_).substr(member.begin, member.name_end - member.begin);
+    };
+    const auto before = [&](const Member& a, const Member& b) { return name(a) < name(b); };
+    if (std::is_sorted(members.begin(), members.end(), before)) return;
+    const std::size_t begin = members.front().begin;
+    std::stable_sort(members.begin(), members.end(), before);
+    std::string sorted;
+    sorted.reserve(out_.size() - begin);
+    for (const Member& member : members)
+      sorted.append(out_, member.begin, member.end - member.begin);
+    out_.replace(begin, std::string::npos, sorted);
+  }
+
+  std::string& out_;
+  const NumberSpelling numbers_;
+};
+
+simdjson::error_code append_document(std::string& out, ondemand::document& document) {
+  ondemand::json_type type;
+  if (const auto error = document.type().get(type)) return error;
+  Writer writer(out, NumberSpelling::exact);
+  if (type == ondemand::json_type::object) {
+    ondemand::object members;
+    if (const auto error = document.get_object().get(members)) return error;
+    if (const auto error = writer.object(members, 0)) return error;
+  } else if (type == ondemand::json_type::array) {
+    ondemand::array elements;
+    if (const auto error = document.get_array().get(elements)) return error;
+    if (const auto error = writer.array(elements, 0)) return error;
+  } else {
+    return simdjson::INCORRECT_TYPE;
+  }
+  // Behind the value there is nothing, which is an error to ask about.
+  const char* behind = nullptr;
+  const bool ended = document.current_location().get(behind) == simdjson::OUT_OF_BOUNDS;
+  return ended ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
+}
+
+}  // namespace
+
+simdjson::error_code append_canonical(std::string& out, ondemand::value value,
+                                      NumberSpelling numbers) {
+  return Writer(out, numbers).value(value, 0);
+}
+
+bool may_be_json(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+bool append_canonical_text(std::string& out, std::string_view text) {
+  if (!may_be_json(text)) return false;
+  thread_local JsonParser parser;
+  if (parser.parse(text)) return false;
+  const std::size_t before = out.size();
+  if (append_document(out, parser.document) == simdjson::SUCCESS) return true;
+  out.resize(before);
+  return false;
+}
+
+}  // namespace once

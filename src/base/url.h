@@ -20,7 +20,7 @@ struct Url {
   bool has_hosts = false;  // two slashes: the next three are there, if only empty
   std::string user;
   std::string password;
-  std::string hosts;  // as written: HOST:PORT, or several with commas
+  std::string hosts;  // as written: HOST:PORT or [IPV6]:PORT, or several with commas
   std::string path;   // behind the hosts, without the slash between them
   std::vector<std::pair<std::string, std::string>> parameters;
 
@@ -40,11 +40,23 @@ struct Endpoint {
 
 Result<Url> parse_url(std::string_view text);
 
-// A URL as people may see it: without password and without the values of parameters.
+// A URL as people may see it: without password and without the values of parameters. Where it can
+// be read in more than one way, nothing is shown that may be part of a password; of a text that is
+// not a URL at all only a plain path is shown.
 std::string shown_url(std::string_view text);
 
-// The servers of a URL, at least one; what is left out is localhost and `port`.
-Result<std::vector<Endpoint>> endpoints_of(const Url& url, std::uint16_t port);
+// How many bytes of a text are its scheme and the colon; 0 if it has none.
+std::size_t scheme_bytes(std::string_view text);
+
+// Text with its %41 decoded; a percent sign that stands for nothing is left as it is.
+std::string percent_decoded(std::string_view text);
+
+// The servers of a URL, at least one; what is left out is localhost and `port`. IPv6 addresses come
+// without their brackets.
+std::vector<Endpoint> endpoints_of(const Url& url, std::uint16_t port);
+
+// HOST:PORT, or [IPV6]:PORT.
+std::string shown_endpoint(const Endpoint& endpoint);
 
 // Refuses a scheme that is not in `known`; `purpose` ("source", ...) is for the error, which
 // names the nearest one.

@@ -88,24 +88,63 @@ TEST(Url, of_servers_has_hosts_a_user_and_a_password) {
 
 TEST(Url, servers_have_a_name_and_a_port) {
   const auto of = [](std::string_view text) { return endpoints_of(*parse_url(text), 7); };
-  EXPECT_EQ(of("x://a:1,b,:3/p").value(),
-            (std::vector<Endpoint>{{"a", 1}, {"b", 7}, {"localhost", 3}}));
-  EXPECT_EQ(of("x://").value(), (std::vector<Endpoint>{{"localhost", 7}}));
+  EXPECT_EQ(of("x://a:1,b,:3/p"), (std::vector<Endpoint>{{"a", 1}, {"b", 7}, {"localhost", 3}}));
+  EXPECT_EQ(of("x://"), (std::vector<Endpoint>{{"localhost", 7}}));
   for (const auto text : {"x://a:port"sv, "x://a:0"sv, "x://a:65536"sv, "x://a:1x"sv})
-    EXPECT_FALSE(of(text)) << text;
+    EXPECT_FALSE(parse_url(text)) << text;
+}
+
+TEST(Url, ipv6_addresses_stand_in_brackets) {
+  const auto of = [](std::string_view text) { return endpoints_of(*parse_url(text), 7); };
+  EXPECT_EQ(of("x://[::1]:9,[fe80::1%25lo],b:2/p"),
+            (std::vector<Endpoint>{{"::1", 9}, {"fe80::1%lo", 7}, {"b", 2}}));
+  EXPECT_EQ(of("x://me:pw@[::1]/p"), (std::vector<Endpoint>{{"::1", 7}}));
+  EXPECT_EQ(shown_endpoint({"::1", 9}), "[::1]:9");
+  EXPECT_EQ(shown_endpoint({"db", 9}), "db:9");
+  for (const auto text : {"x://[::1"sv, "x://::1"sv, "x://::1:9"sv, "x://[]"sv, "x://[::1]9"sv,
+                          "x://[::1]:x"sv, "x://a,[::1"sv})
+    EXPECT_FALSE(parse_url(text)) << text;
+}
+
+TEST(Url, at_sign_that_may_belong_to_a_password_is_refused_and_nothing_of_it_is_shown) {
+  for (const auto text :
+       {"redis://me:Zq7/Xw9@a/0"sv, "redis://me:Zq7?Xw9@a/0"sv, "redis://me:Zq7?Xw9=1@a/0"sv,
+        "redis://me:Zq7@Xw9@a/0"sv, "redis://me:12/Xw9@a/0"sv, "redis://Zq7?Xw9@a"sv,
+        "redis://a/0?password=Zq7@Xw9"sv}) {
+    const auto url = parse_url(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_NE(url.error().text.find("%40"), std::string::npos) << url.error().text;
+    EXPECT_EQ(url.error().text.find("Zq7"), std::string::npos) << url.error().text;
+    EXPECT_EQ(url.error().text.find("Xw9"), std::string::npos) << url.error().text;
+  }
+  EXPECT_EQ(parse_url("redis://me:a%2Fb%3Fc%40d@h/0")->password, "a/b?c@d");
+  EXPECT_EQ(parse_url("file:data/or@ders")->path, "data/or@ders");
 }
 
 TEST(Url, is_shown_without_secrets) {
   EXPECT_EQ(shown_url("kafka://me:secret@a:9092/orders?sasl.password=secret"),
             "kafka://me:***@a:9092/orders?...");
   EXPECT_EQ(shown_url("kafka://a:9092/orders"), "kafka://a:9092/orders");
+  EXPECT_EQ(shown_url("kafka://[::1]:9092,b/orders"), "kafka://[::1]:9092,b/orders");
   EXPECT_EQ(shown_url("file:data/or@ders"), "file:data/or@ders");
+  EXPECT_EQ(shown_url("file:data/orders?x=y"), "file:data/orders?...");
+  EXPECT_EQ(shown_url("memory:"), "memory:");
+  EXPECT_EQ(shown_url("data/orders"), "data/orders");
   for (const auto text : {"kafka://me:sec%ret@a/t"sv, "kafka://me:secret@a/t?x"sv}) {
     const auto url = parse_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().text.find("secret"), std::string::npos) << url.error().text;
     EXPECT_EQ(url.error().text.find("sec%"), std::string::npos) << url.error().text;
   }
+}
+
+TEST(Url, nothing_is_shown_of_what_cannot_be_understood) {
+  for (const auto text :
+       {"host=db password=secret"sv, "me:secret@host/db"sv, "//me:secret@host/db"sv,
+        "secret@host"sv, "mysql://me:secret"sv, "mysql://me:secret/db"sv,
+        "mysql://me:99999/secret"sv, "postgresql://me:secret@[::1/db"sv,
+        "postgresql://[secret/db"sv, "file://me:secret@h/x"sv})
+    EXPECT_EQ(shown_url(text).find("secret"), std::string::npos) << shown_url(text);
 }
 
 }  // namespace

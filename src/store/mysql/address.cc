@@ -47,7 +47,7 @@ Result<MysqlAddress> MysqlAddress::parse(std::string_view text) {
   address.user = url.user;
   address.password = url.password;
   address.database = url.path;
-  const Endpoint server = ONCE_TRY(endpoints_of(url, default_port)).front();
+  const Endpoint server = endpoints_of(url, default_port).front();
   address.host = server.host;
   address.port = server.port;
   for (const auto& parameter : url.parameters)
@@ -56,7 +56,7 @@ Result<MysqlAddress> MysqlAddress::parse(std::string_view text) {
 }
 
 std::string MysqlAddress::where() const {
-  return fmt::format("mysql://{}:{}/{}", host, port, database);
+  return fmt::format("mysql://{}/{}", shown_endpoint({host, port}), database);
 }
 
 }  // namespace once

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/secrets.h"
 #include "store/postgres/error.h"
 #include "store/postgres/statement_text.h"
 
@@ -83,7 +84,9 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
   if (PQstatus(handle) != CONNECTION_OK) {
     // Refused for good (password, database, certificate) or not reachable now: libpq keeps the
     // state as text.
-    const std::string native = PQerrorMessage(handle);
+    Secrets secrets;
+    secrets.learn(url);
+    const std::string native = secrets.redacted(PQerrorMessage(handle));
     const bool untrusted = native.find("certificate") != std::string::npos ||
                            native.find("does not support SSL") != std::string::npos;
     const bool denied = native.find("authentication failed") != std::string::npos ||

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <once/open.h>
 
+#include "base/url.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/statement_text.h"
 #include "store/postgres/transaction.h"
@@ -40,6 +41,8 @@ PostgresStore::PostgresStore(std::string url, ServerStoreOptions options)
 
 Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& url,
                                                            ServerStoreOptions options) {
+  // libpq repeats a whole URL when it cannot read it; what it is given here can be read.
+  if (scheme_bytes(url) != 0) ONCE_TRY(parse_url(url));
   std::unique_ptr<PostgresStore> store(new PostgresStore(url, std::move(options)));
   const auto connection = ONCE_TRY(store->connect_here());
   ONCE_TRY(store->check_settings(*connection));

@@ -85,7 +85,7 @@ Result<RedisAddress> RedisAddress::parse(std::string_view text) {
   RedisAddress address;
   address.user = url.user;
   address.password = url.password;
-  address.hosts = ONCE_TRY(endpoints_of(url, default_port));
+  address.hosts = endpoints_of(url, default_port);
   if (!url.path.empty())
     address.database =
         static_cast<std::uint32_t>(ONCE_TRY(number_in("the database", url.path, 0, 1'000'000)));
@@ -101,8 +101,7 @@ Result<RedisAddress> RedisAddress::parse(std::string_view text) {
 std::string RedisAddress::where() const {
   std::string made = "redis://";
   for (const Endpoint& endpoint : hosts)
-    made +=
-        fmt::format("{}{}:{}", &endpoint == hosts.data() ? "" : ",", endpoint.host, endpoint.port);
+    made += (&endpoint == hosts.data() ? "" : ",") + shown_endpoint(endpoint);
   return made + fmt::format("/{}", database);
 }
 

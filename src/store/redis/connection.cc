@@ -22,7 +22,7 @@ timeval time_of(std::int64_t ms) {
 RedisConnection::RedisConnection(redisContext* context, const Endpoint& endpoint)
     : context_(context),
       endpoint_(endpoint),
-      where_(fmt::format("redis://{}:{}", endpoint.host, endpoint.port)) {}
+      where_("redis://" + shown_endpoint(endpoint)) {}
 
 Result<std::unique_ptr<RedisConnection>> RedisConnection::open(const RedisAddress& address,
                                                                const Endpoint& endpoint) {

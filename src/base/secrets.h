@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace once {
+
+// What must not be shown, and how to take it out of a text. It knows its secrets by heart instead
+// of guessing at the shape of a text: whoever repeats an address, as it was written, decoded or in
+// part, repeats something that is known here. Plain values; written before it is read by several
+// threads.
+class Secrets {
+ public:
+  // An address as it was given: a URL, one without its scheme, or libpq's `host=db password=x`. Its
+  // password and its parameters with the name of a secret are secret, and so is the whole of it.
+  void learn(std::string_view address);
+
+  // A value that is shown as `instead`. Short ones would be found everywhere and are left alone.
+  void learn_value(std::string_view value, std::string instead);
+
+  [[nodiscard]] std::string redacted(std::string_view text) const;
+
+ private:
+  void learn_parameters(std::string_view text, char separator, std::string_view shown);
+  void add(std::string_view raw, std::string_view shown);
+
+  // The longest first: one may be a part of another.
+  struct Longer {
+    bool operator()(const std::string& a, const std::string& b) const {
+      return a.size() != b.size() ? a.size() > b.size() : a < b;
+    }
+  };
+  std::map<std::string, std::string, Longer> instead_of_;
+};
+
+// Whether a parameter or property with this name holds a secret: `sasl.password`, `sslpassword`.
+bool is_secret_name(std::string_view name);
+
+}  // namespace once

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/secrets.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <string>
+#include <vector>
+
+#include "base/url.h"
+
+namespace once {
+namespace {
+
+std::string redacted(std::string_view address, std::string_view text) {
+  Secrets secrets;
+  secrets.learn(address);
+  return secrets.redacted(text);
+}
+
+TEST(Secrets, password_is_taken_out_as_it_was_written_and_as_it_is_meant) {
+  const std::string_view url = "kafka://me:s%2Fcret@a/t";
+  EXPECT_EQ(redacted(url, "cannot open kafka://me:s%2Fcret@a/t"), "cannot open kafka://me:***@a/t");
+  EXPECT_EQ(redacted(url, "login s/cret, login s%2Fcret"), "login ***, login ***");
+}
+
+TEST(Secrets, parameters_with_the_name_of_a_secret_are_secret_and_others_are_not) {
+  const std::string_view url =
+      "kafka://a/t?sasl.password=hunter%322&group=points&ssl.key.password=k3y!";
+  EXPECT_EQ(redacted(url, "hunter22 k3y! points"), "*** *** points");
+  EXPECT_EQ(redacted("postgresql://h/d?pass%77ord=geheim", "geheim"), "***");
+}
+
+TEST(Secrets, names_and_values_of_libpq_are_understood) {
+  EXPECT_EQ(redacted("host=db password=geheim user=me", "FATAL: geheim of me at db"),
+            "FATAL: *** of me at db");
+  EXPECT_EQ(redacted("password='ge he\\'im' host=db", "no ge he'im"), "no ***");
+  EXPECT_EQ(redacted("host=db password=geheim", "\"host=db password=geheim\" is no URL"),
+            "\"***\" is no URL");
+}
+
+TEST(Secrets, address_that_can_be_read_in_two_ways_is_secret_in_both) {
+  const std::string_view url = "mysql://me:pa55/w0rd@x?y@host/db";
+  EXPECT_EQ(redacted(url, "pa55/w0rd"), "***");
+  EXPECT_EQ(redacted(url, "pa55/w0rd@x?y"), "***");
+}
+
+TEST(Secrets, password_that_is_also_a_name_is_only_hidden_where_it_is_the_password) {
+  EXPECT_EQ(redacted("postgresql://once:once@db/once", "once:once@db has no database once"),
+            "once:***@db has no database once");
+  EXPECT_EQ(redacted("redis://me:ab@db/0", "about me:ab@db"), "about me:***@db");
+}
+
+TEST(Secrets, values_are_replaced_by_their_names_and_the_longest_goes_first) {
+  Secrets secrets;
+  secrets.learn_value("/home/me", "${DIR}");
+  secrets.learn_value("/home/me/hunter2", "${KEY}");
+  secrets.learn_value("x", "${SHORT}");
+  EXPECT_EQ(secrets.redacted("no /home/me/hunter2 in /home/me, x"), "no ${KEY} in ${DIR}, x");
+}
+
+// Words that stand nowhere else, joined by what breaks URLs.
+struct Password {
+  std::vector<std::string> words;
+  std::string text;
+};
+
+Password make_password() {
+  static const std::vector<std::string> joints{"/", "?", "@", ":", "#",  "[",   "]",   "%",
+                                               "&", "=", " ", "'", "\\", "%2F", "%40", ","};
+  static const std::vector<std::string> known{"Zq7k", "Xw9m", "Vj4p", "Qh8t"};
+  Password password;
+  const auto count = *rc::gen::inRange<std::size_t>(1, known.size() + 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) password.text += *rc::gen::elementOf(joints);
+    password.words.push_back(known[i]);
+    password.text += known[i];
+  }
+  return password;
+}
+
+std::string make_address(const std::string& password) {
+  const auto one_of = [](std::vector<std::string> of) { return *rc::gen::elementOf(of); };
+  const std::string scheme =
+      one_of({"kafka:", "postgresql:", "mysql:", "redis:", "amqp:", "", "POSTGRES:"});
+  const std::string host = one_of({"host", "host:9092", "[::1]:1", "[::1", "a:1,b:2", "", "::1"});
+  const std::string tail = one_of({"", "/", "/orders", "/orders?x=y", "?x", "/%zz", "/a?b=c&b=d"});
+  switch (*rc::gen::inRange(0, 5)) {
+    case 0: return scheme + "//me:" + password + "@" + host + tail;
+    case 1: return scheme + "//:" + password + "@" + host + tail;
+    case 2: return scheme + "//" + host + "/orders?sasl.password=" + password;
+    case 3: return "host=" + host + " password=" + password;
+    default: break;  // what comes behind it was forgotten
+  }
+  // Then an @ makes a whole URL of it, and nobody can know that what is behind is not a host.
+  RC_PRE(password.find('@') == std::string::npos);
+  return scheme + "//me:" + password;
+}
+
+TEST(Secrets, no_error_and_no_shown_url_holds_any_part_of_a_generated_password) {
+  EXPECT_TRUE(rc::check([] {
+    const Password password = make_password();
+    const std::string address = make_address(password.text);
+    std::string shown = shown_url(address);
+    if (const auto url = parse_url(address); !url) shown += "\n" + url.error().text;
+    for (const std::string& word : password.words)
+      if (shown.find(word) != std::string::npos)
+        RC_FAIL("\"" + address + "\" is shown as\n" + shown);
+  }));
+}
+
+TEST(Secrets, address_that_is_repeated_in_a_text_loses_every_generated_password) {
+  EXPECT_TRUE(rc::check([] {
+    const Password password = make_password();
+    const std::string address = make_address(password.text);
+    const std::string text = redacted(address, "cannot open \"" + address + "\": no answer");
+    for (const std::string& word : password.words)
+      if (text.find(word) != std::string::npos) RC_FAIL(text);
+  }));
+}
+
+TEST(Secrets, password_of_a_url_that_can_be_opened_is_taken_out_of_any_text) {
+  EXPECT_TRUE(rc::check([] {
+    const Password password = make_password();
+    const auto url = parse_url("kafka://me:" + password.text + "@host/orders");
+    RC_PRE(url.has_value());
+    const std::string text =
+        redacted("kafka://me:" + password.text + "@host/orders",
+                 "login me/" + url->password + " failed (" + password.text + ")");
+    RC_ASSERT(text == "login me/*** failed (***)");
+  }));
+}
+
+}  // namespace
+}  // namespace once

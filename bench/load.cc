@@ -67,9 +67,9 @@ Message make_message(IdKind kind, std::uint64_t number) {
   message.id = make_id(kind, number);
   message.key = std::to_string(scramble(number) % account_count);
   message.body =
-      fmt::format(R"({{"order":{},"account":{},"amount":1,"note":")", number, message.key);
-  message.body.resize(body_bytes - 2, 'n');
-  message.body += "\"}";
+      fmt::format(R"({{"order":{},"account":{},"amount":1,"note":")", number, *message.key);
+  message.body->resize(body_bytes - 2, 'n');
+  *message.body += "\"}";
   message.timestamp_ms = born_ms(number);
   return message;
 }
@@ -95,7 +95,7 @@ LoadSource::LoadSource(const std::vector<Message>& messages, std::size_t partiti
     : partitions_(partitions) {
   for (std::size_t i = 0; i < partitions; ++i) partitions_[i].name = fmt::format("load/{}", i);
   for (const Message& message : messages)
-    partitions_[static_cast<std::size_t>(account_of(message.key)) % partitions].messages.push_back(
+    partitions_[static_cast<std::size_t>(account_of(*message.key)) % partitions].messages.push_back(
         &message);
 }
 
@@ -132,8 +132,8 @@ Batch LoadSource::next_of(Partition& partition, std::size_t count_max) {
     delivery.partition = partition.name;
     delivery.offset = partition.base + static_cast<std::int64_t>(partition.next);
     delivery.id = message.id;
-    delivery.key = message.key;
-    delivery.body = message.body;
+    delivery.key = *message.key;
+    delivery.body = *message.body;
     delivery.timestamp_ms = message.timestamp_ms;
   }
   batch.end_offset = batch.deliveries.back().offset + 1;

@@ -24,7 +24,7 @@ std::vector<Message> make_bodies(std::size_t count) {
   std::vector<Message> messages = make_messages(IdKind::uuid7, 0, count);
   for (Message& message : messages) {
     message.id.clear();
-    message.key.clear();
+    message.key.reset();
   }
   return messages;
 }

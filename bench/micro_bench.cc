@@ -20,8 +20,8 @@ Delivery delivery_of(const Message& message) {
   Delivery delivery;
   delivery.partition = "load/0";
   delivery.id = message.id;
-  delivery.key = message.key;
-  delivery.body = message.body;
+  delivery.key = *message.key;
+  delivery.body = *message.body;
   delivery.timestamp_ms = message.timestamp_ms;
   return delivery;
 }
@@ -95,7 +95,7 @@ BENCHMARK(born_of_uuid7);
 
 void fingerprint_of_message(benchmark::State& state) {
   Message message = make_message(IdKind::uuid7, 1);
-  message.body.resize(static_cast<std::size_t>(state.range(0)), 'x');
+  message.body->resize(static_cast<std::size_t>(state.range(0)), 'x');
   const Delivery delivery = delivery_of(message);
   for (auto _ : state) benchmark::DoNotOptimize(fingerprint_of(delivery));
   per_message(state, 1);

@@ -35,7 +35,7 @@ void check(rd_kafka_resp_err_t code) {
 
 std::string body_of(const Message& message) {
   return fmt::format(R"({{"id":"{}","account":{},"amount":1,"note":"as agreed, thank you"}})",
-                     message.id, message.key);
+                     message.id, *message.key);
 }
 
 void produce(rd_kafka_t* producer, const KafkaTopic& topic, const Message& message) {
@@ -43,7 +43,7 @@ void produce(rd_kafka_t* producer, const KafkaTopic& topic, const Message& messa
   while (true) {
     const rd_kafka_resp_err_t code = rd_kafka_producev(
         producer, RD_KAFKA_V_TOPIC(topic.name.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-        RD_KAFKA_V_KEY(message.key.data(), message.key.size()),
+        RD_KAFKA_V_KEY(message.key->data(), message.key->size()),
         RD_KAFKA_V_VALUE(const_cast<char*>(body.data()), body.size()), RD_KAFKA_V_END);
     if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL) return check(code);
     rd_kafka_poll(producer, 10);

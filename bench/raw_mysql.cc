@@ -66,7 +66,7 @@ Amounts amounts_of(std::span<const Message> messages, const std::set<std::string
   for (const Message& message : messages)
     if (fresh.size() == messages.size() ||
         fresh.contains(std::string(CompactId(message.id).bytes())))
-      ++amounts[message.key];
+      ++amounts[*message.key];
   return amounts;
 }
 
@@ -143,7 +143,7 @@ void RawMysql::handle(const Message& message) {
   execute(insert_);
   if (mysql_stmt_affected_rows(insert_) == 1) {
     std::int64_t amount = 1;
-    std::int64_t account = account_of(message.key);
+    std::int64_t account = account_of(*message.key);
     std::array changed{bind_number(amount), bind_number(account)};
     mysql_stmt_bind_param(update_, changed.data());
     execute(update_);
@@ -179,7 +179,7 @@ void RawMysql::handle_new(std::span<const Message> messages) {
 
 void RawMysql::pay_all(std::span<const Message> messages) {
   Amounts amounts;
-  for (const Message& message : messages) ++amounts[message.key];
+  for (const Message& message : messages) ++amounts[*message.key];
   run(update_of(amounts));
 }
 

@@ -100,7 +100,7 @@ void RawPostgres::handle(const Message& message) {
   execute("start", {});
   const std::array id{message.id.c_str()};
   if (execute("mark", id) == 1) {
-    const std::array change{"1", message.key.c_str()};
+    const std::array change{"1", message.key->c_str()};
     execute("pay", change);
   }
   execute("finish", {});
@@ -113,13 +113,13 @@ void RawPostgres::handle_all(std::span<const Message> messages, Dedup dedup) {
 
 void RawPostgres::handle_new(std::span<const Message> messages) {
   const std::string ids = array_of(messages, [](const Message& m) { return m.id; });
-  const std::string accounts = array_of(messages, [](const Message& m) { return m.key; });
+  const std::string accounts = array_of(messages, [](const Message& m) { return *m.key; });
   const std::array values{ids.c_str(), accounts.c_str()};
   execute("set_based", values);
 }
 
 void RawPostgres::pay_all(std::span<const Message> messages) {
-  const std::string accounts = array_of(messages, [](const Message& m) { return m.key; });
+  const std::string accounts = array_of(messages, [](const Message& m) { return *m.key; });
   const std::array values{accounts.c_str()};
   execute("pay_all", values);
 }

@@ -74,7 +74,7 @@ void RawSqlite::insert_id(sqlite3_stmt* statement, const std::string& id) {
 
 void RawSqlite::change_account(const Message& message) {
   check(sqlite3_bind_int64(update_, 1, 1));
-  check(sqlite3_bind_int64(update_, 2, account_of(message.key)));
+  check(sqlite3_bind_int64(update_, 2, account_of(*message.key)));
   step(update_);
 }
 

@@ -191,7 +191,7 @@ double ServerLedger::transaction_ms(std::span<const Message> messages) {
   std::vector<Entry> entries;
   std::vector<Work> work;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    deliveries[i].key = messages[i].key;
+    deliveries[i].key = *messages[i].key;
     entries.push_back({.id = messages[i].id,
                        .fingerprint = {},
                        .born_ms = messages[i].timestamp_ms,

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,14 +14,16 @@ namespace once {
 
 struct Header {
   std::string name;
-  std::string value;
+  std::optional<std::string> value = std::string();  // unset: absent, which is not empty
 
   bool operator==(const Header&) const = default;
 };
 
 struct HeaderView {
   std::string_view name;
-  std::string_view value;
+  std::string_view value;  // without data(): absent
+
+  bool has_value() const { return value.data() != nullptr; }
 
   bool operator==(const HeaderView&) const = default;
 };
@@ -30,11 +33,13 @@ struct HeaderView {
 inline constexpr std::string_view id_header = "once-id";
 
 // What a user sends. `id` is the identity of the business intent ("order 100 paid"): the same
-// however often it is sent. `key` only routes and orders. All strings are bytes.
+// however often it is sent. `key` only routes and orders. All strings are bytes. Key, body and
+// header values can be absent, as in Kafka, where a message without a body (a tombstone) removes
+// its key from a compacted topic: absent and empty are two things, and every copy keeps them apart.
 struct Message {
   std::string id = {};
-  std::string key = {};
-  std::string body = {};
+  std::optional<std::string> key = std::nullopt;
+  std::optional<std::string> body = std::string();
   std::vector<Header> headers = {};
   std::int64_t timestamp_ms = 0;  // 0: the producer sets the time of sending
 
@@ -53,7 +58,8 @@ struct Stamp {
 };
 
 // A message on loan from a source: all views stay valid as long as the Batch it came in.
-// `partition` names live as long as the source.
+// `partition` names live as long as the source. A key, body or header value that is absent is a
+// view without data(), which otherwise reads as empty.
 struct Delivery {
   std::string_view partition;
   std::int64_t offset = 0;  // place in the partition; of an unordered source, a tag of its choice
@@ -66,6 +72,8 @@ struct Delivery {
   std::int64_t timestamp_ms = 0;
   Stamp stamp;
 
+  bool has_key() const { return key.data() != nullptr; }
+  bool has_body() const { return body.data() != nullptr; }
   // The value of the first header with this name, or nullptr.
   const std::string_view* header(std::string_view name) const {
     for (const HeaderView& candidate : headers)

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "cli/exit_code.h"
 #include "cli/message_json.h"
+#include "model/message_view.h"
 #include "open/log_address.h"
 
 namespace once::cli {
@@ -122,16 +123,7 @@ Json json_of(const std::string& scope, const LedgerRecord& record) {
 }
 
 Json json_of(const std::string& scope, const ParkedRecord& record) {
-  std::vector<HeaderView> headers;
-  for (const Header& header : record.message.headers)
-    headers.push_back({header.name, header.value});
-  Delivery delivery;
-  delivery.id = record.message.id;
-  delivery.key = record.message.key;
-  delivery.body = record.message.body;
-  delivery.headers = headers;
-  delivery.timestamp_ms = record.message.timestamp_ms;
-  Json message = json_of(delivery);
+  Json message = json_of(DeliveryView(record.message).delivery());
   for (const char* field : {"partition", "offset", "stamp"}) message.erase(field);  // not its own
   return {
       {"scope", scope},          {"number", record.number},      {"parked_ms", record.parked_ms},

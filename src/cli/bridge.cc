@@ -13,6 +13,7 @@
 #include "cli/paced_source.h"
 #include "cli/read_to_end.h"
 #include "cli/running.h"
+#include "model/message_view.h"
 #include "model/sha256.h"
 
 namespace once::cli {
@@ -60,22 +61,17 @@ Result<Plan> plan_of(const BridgeFlags& flags) {
   return plan;
 }
 
-Message copy_of(const Delivery& delivery) {
-  Message message{.id = std::string(delivery.id),
-                  .key = std::string(delivery.key),
-                  .body = std::string(delivery.body),
-                  .headers = {},
-                  .timestamp_ms = delivery.timestamp_ms};
-  for (const HeaderView& header : delivery.headers)
-    if (header.name != id_header)  // the id travels as the sink will have it
-      message.headers.push_back({std::string(header.name), std::string(header.value)});
+Message copied(const Delivery& delivery) {
+  Message message = message_of(delivery);
+  // The id travels as the sink will have it.
+  std::erase_if(message.headers, [](const Header& header) { return header.name == id_header; });
   return message;
 }
 
 Handler handler_to(std::string destination) {
   return each([destination = std::move(destination)](const Delivery& delivery,
                                                      Transaction& state) -> Result<Outcome> {
-    ONCE_TRY(state.enqueue(destination, copy_of(delivery)));
+    ONCE_TRY(state.enqueue(destination, copied(delivery)));
     return applied();
   });
 }

@@ -17,12 +17,23 @@ namespace {
 
 constexpr std::size_t bytes_max = 64 << 20;
 
-// A message without an id is known by what it says.
+// Absent and empty are two things.
+void hash_part(Sha256& hash, std::string_view part) {
+  hash.field(part.data() == nullptr ? "-" : "+");
+  hash.field(part);
+}
+
+// All that a copy has to keep. The time is not part of it: a topic may set its own.
 std::array<std::uint8_t, 16> digest_of(const Delivery& delivery) {
-  if (!delivery.id.empty()) return digest_of_id(delivery.id);
   Sha256 hash("content");
-  hash.field(delivery.key);
-  hash.field(delivery.body);
+  hash.field(delivery.id);
+  hash_part(hash, delivery.key);
+  hash_part(hash, delivery.body);
+  for (const HeaderView& header : delivery.headers) {
+    if (header.name == id_header) continue;
+    hash.field(header.name);
+    hash_part(hash, header.value);
+  }
   return hash.digest128();
 }
 
@@ -94,8 +105,9 @@ Result<int> audit_bridge(const std::string& from, const std::string& to,
     ++without_id;
     return {};
   }));
+  // With a rule, the copy has the id that the rule made.
   ONCE_TRY(read_to_end(to, [&](const Delivery& delivery) {
-    return sorter.add({.digest = digest_of(delivery), .side = 1});
+    return sorter.add({.digest = id ? digest_of_id(delivery.id) : digest_of(delivery), .side = 1});
   }));
   Comparison found(id.has_value());
   ONCE_TRY(sorter.visit([&](const Sighting& next) { found.take(next); }));

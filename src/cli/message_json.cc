@@ -11,12 +11,20 @@
 
 #include "base/base64.h"
 #include "cli/exit_code.h"
+#include "model/message_view.h"
 
 namespace once::cli {
 namespace {
 
 Result<std::string> text_at(const Json& json, const std::string& name) {
   if (!json.is_string()) return fail_input(fmt::format("\"{}\" must be a string", name));
+  return json.get<std::string>();
+}
+
+// A text, or null for what is absent.
+Result<std::optional<std::string>> part_at(const Json& json, const std::string& name) {
+  if (json.is_null()) return std::nullopt;
+  if (!json.is_string()) return fail_input(fmt::format("\"{}\" must be a string or null", name));
   return json.get<std::string>();
 }
 
@@ -29,10 +37,10 @@ Result<std::string> bytes_at(const Json& json, const std::string& name) {
 Result<Header> header_of(const Json& json) {
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string())
     return fail_input("a header is written {\"name\": …, \"value\": …}");
-  Header header{json["name"].get<std::string>(), {}};
+  Header header{json["name"].get<std::string>()};
   for (const auto& [field, value] : json.items()) {
     if (field == "value")
-      header.value = ONCE_TRY(text_at(value, "value"));
+      header.value = ONCE_TRY(part_at(value, "value"));
     else if (field == "value_base64")
       header.value = ONCE_TRY(bytes_at(value, field));
     else if (field != "name")
@@ -45,8 +53,8 @@ Result<std::vector<Header>> headers_of(const Json& json) {
   std::vector<Header> headers;
   if (json.is_object()) {
     for (const auto& [name, value] : json.items()) {
-      std::string text = ONCE_TRY(text_at(value, "headers/" + name));
-      headers.push_back({name, std::move(text)});
+      auto part = ONCE_TRY(part_at(value, "headers/" + name));
+      headers.push_back({name, std::move(part)});
     }
     return headers;
   }
@@ -79,8 +87,9 @@ Result<std::string> raw_body(std::string_view line) {
   return std::string(raw);
 }
 
-Result<std::string> body_of(const Json& json, std::string_view line) {
+Result<std::optional<std::string>> body_of(const Json& json, std::string_view line) {
   const Json& body = json["body"];
+  if (body.is_null()) return std::nullopt;
   const std::string encoding =
       json.contains("encoding") ? ONCE_TRY(text_at(json["encoding"], "encoding")) : "text";
   if (encoding != "text" && encoding != "base64")
@@ -88,14 +97,14 @@ Result<std::string> body_of(const Json& json, std::string_view line) {
   if (encoding == "base64") return bytes_at(body, "body");
   if (body.is_string()) return body.get<std::string>();
   if (body.is_structured()) return raw_body(line);
-  return fail_input("\"body\" must be a string, an object or an array");
+  return fail_input("\"body\" must be a string, an object, an array or null");
 }
 
 Status take_field(const std::string& name, const Json& value, Message& message) {
   if (name == "id")
     message.id = ONCE_TRY(text_at(value, name));
   else if (name == "key")
-    message.key = ONCE_TRY(text_at(value, name));
+    message.key = ONCE_TRY(part_at(value, name));
   else if (name == "id_base64")
     message.id = ONCE_TRY(bytes_at(value, name));
   else if (name == "key_base64")
@@ -117,6 +126,13 @@ Status take_field(const std::string& name, const Json& value, Message& message) 
 
 bool is_utf8(std::string_view bytes) { return simdjson::validate_utf8(bytes.data(), bytes.size()); }
 
+void put_part(Json& json, const std::string& name, std::string_view part) {
+  if (part.data() == nullptr)
+    json[name] = nullptr;
+  else
+    put_bytes(json, name, part);
+}
+
 void put_bytes(Json& json, const std::string& name, std::string_view bytes) {
   if (is_utf8(bytes))
     json[name] = bytes;
@@ -125,6 +141,7 @@ void put_bytes(Json& json, const std::string& name, std::string_view bytes) {
 }
 
 std::string shown(std::string_view bytes) {
+  if (bytes.data() == nullptr) return "(null)";
   return is_utf8(bytes) ? printable(bytes) : "base64:" + encode_base64(bytes);
 }
 
@@ -143,17 +160,21 @@ Json json_of(const Delivery& delivery) {
     json["partition"] = number;
   json["offset"] = delivery.offset;
   put_bytes(json, "id", delivery.id);
-  put_bytes(json, "key", delivery.key);
+  put_part(json, "key", delivery.key);
   json["headers"] = Json::array();
   for (const HeaderView& header : delivery.headers) {
     Json entry = {{"name", header.name}};
-    put_bytes(entry, "value", header.value);
+    put_part(entry, "value", header.value);
     json["headers"].push_back(std::move(entry));
   }
   json["timestamp_ms"] = delivery.timestamp_ms;
   json["stamp"] = {{"producer", delivery.stamp.producer},
                    {"epoch", delivery.stamp.epoch},
                    {"sequence", delivery.stamp.sequence}};
+  if (!delivery.has_body()) {
+    json["body"] = nullptr;
+    return json;
+  }
   const bool text = is_utf8(delivery.body);
   json["body"] = text ? std::string(delivery.body) : encode_base64(delivery.body);
   json["encoding"] = text ? "text" : "base64";

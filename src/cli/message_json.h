@@ -13,7 +13,8 @@ namespace once::cli {
 
 // A message as JSON, in both directions: what `once consume -o json` writes, `once produce --json`
 // takes. Text is text; a body that is not UTF-8 is base64 and `encoding` says so; an id, key or
-// header value that is not UTF-8 is in `id_base64`, `key_base64`, `value_base64` instead.
+// header value that is not UTF-8 is in `id_base64`, `key_base64`, `value_base64` instead. A key,
+// body or header value that is absent is null.
 Json json_of(const Delivery& delivery);
 
 // Reads one object with id, key, headers, body, encoding and timestamp_ms, all optional. A body
@@ -27,7 +28,11 @@ std::string_view partition_number(std::string_view partition);
 // Puts bytes into a JSON object under this name, or in base64 under NAME_base64.
 void put_bytes(Json& json, const std::string& name, std::string_view bytes);
 
-// Bytes as a table shows them: text without control characters, anything else in base64.
+// The same for what may be absent: that is null.
+void put_part(Json& json, const std::string& name, std::string_view part);
+
+// Bytes as a table shows them: text without control characters, anything else in base64; (null) for
+// what is absent.
 std::string shown(std::string_view bytes);
 
 bool is_utf8(std::string_view bytes);

@@ -36,6 +36,25 @@ TEST(MessageJson, every_byte_comes_back_from_json) {
   EXPECT_EQ(message.timestamp_ms, 1700000000000);
 }
 
+TEST(MessageJson, absent_parts_are_null_in_both_directions) {
+  const std::array headers{HeaderView{"none", {}}, HeaderView{"empty", ""}};
+  Delivery delivery;
+  delivery.id = "tombstone";
+  delivery.headers = headers;
+  const Json json = json_of(delivery);
+  EXPECT_TRUE(json["key"].is_null());
+  EXPECT_TRUE(json["body"].is_null());
+  EXPECT_TRUE(json["headers"][0]["value"].is_null());
+  EXPECT_EQ(json["headers"][1]["value"], "");
+  const Message message = message_of(line_of(json)).value();
+  EXPECT_EQ(message.key, std::nullopt);
+  EXPECT_EQ(message.body, std::nullopt);
+  EXPECT_EQ(message.headers, (std::vector<Header>{{"none", std::nullopt}, {"empty", ""}}));
+  EXPECT_EQ(message_of(R"({"key":"","body":""})").value(), (Message{.key = "", .body = ""}));
+  EXPECT_EQ(message_of(R"({"headers":{"a":null}})").value().headers,
+            (std::vector<Header>{{"a", std::nullopt}}));
+}
+
 TEST(MessageJson, text_stays_text) {
   Delivery delivery;
   delivery.body = "grüße \"quoted\" \n";

@@ -16,6 +16,7 @@
 #include "cli/failure_group.h"
 #include "cli/message_json.h"
 #include "cli/replay.h"
+#include "model/message_view.h"
 #include "open/log_address.h"
 
 namespace once::cli {
@@ -110,11 +111,11 @@ void show_table(Output& output, const std::string& scope, const ParkedRecord& re
   table.row({"attempts", fmt::format("{}", record.attempts)});
   table.row({"came from", fmt::format("{} offset {}", printable(record.partition), record.offset)});
   table.row({"id", shown(record.message.id)});
-  table.row({"key", shown(record.message.key)});
+  table.row({"key", shown(view_of(record.message.key))});
   table.row({"timestamp", time_text(record.message.timestamp_ms)});
   for (const Header& header : record.message.headers)
-    table.row({"header " + printable(header.name), shown(header.value)});
-  table.row({"body", shown(record.message.body)});
+    table.row({"header " + printable(header.name), shown(view_of(header.value))});
+  table.row({"body", shown(view_of(record.message.body))});
   output.write_table(table);
 }
 

@@ -17,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/line_reader.h"
 #include "cli/message_json.h"
+#include "model/message_view.h"
 
 namespace once::cli {
 namespace {
@@ -29,26 +30,6 @@ struct ProduceFlags {
   std::string id_from;
   std::string producer;
   bool replay = false;
-};
-
-// The message as a source would deliver it, for the id rule. It refers to the message.
-class DeliveryView {
- public:
-  explicit DeliveryView(const Message& message) {
-    for (const Header& header : message.headers) headers_.push_back({header.name, header.value});
-    delivery_.id = message.id;
-    delivery_.key = message.key;
-    delivery_.body = message.body;
-    delivery_.headers = headers_;
-    delivery_.timestamp_ms = message.timestamp_ms;
-  }
-  DeliveryView(const DeliveryView&) = delete;
-  DeliveryView& operator=(const DeliveryView&) = delete;
-  const Delivery& delivery() const { return delivery_; }
-
- private:
-  std::vector<HeaderView> headers_;
-  Delivery delivery_;
 };
 
 // How a line becomes a message.
@@ -79,15 +60,16 @@ class Maker {
     if (json_)
       message = ONCE_TRY(message_of(line));
     else
-      message.body = line;
+      message.body = std::string(line);
     if (!key_from_.empty()) message.key = ONCE_TRY(key_of(message.body));
     if (rule_) message.id = ONCE_TRY(rule_->id_of(DeliveryView(message).delivery()));
     return message;
   }
 
  private:
-  Result<std::string> key_of(const std::string& body) const {
-    const Json json = Json::parse(body, nullptr, false);
+  Result<std::string> key_of(const std::optional<std::string>& body) const {
+    if (!body) return fail_input("--key-from needs a JSON body, this message has none");
+    const Json json = Json::parse(*body, nullptr, false);
     if (json.is_discarded()) return fail_input("--key-from needs a JSON body, this is not JSON");
     Json::json_pointer pointer;
     try {

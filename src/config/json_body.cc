@@ -96,6 +96,7 @@ Result<Cell> cell_of(ondemand::value& value, ValueType type) {
 }  // namespace
 
 Result<JsonBody> JsonBody::parse(std::string_view body) {
+  if (body.data() == nullptr) return fail_value("the message has no body");
   if (body.empty()) return fail_value("the body is empty, not JSON");
   const simdjson::error_code error = thread_parser().parse(body);
   if (error) return fail_json(error);

@@ -38,13 +38,15 @@ Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
     case ValueFrom::json: return look_in_json(rule);
     case ValueFrom::header: {
       const std::string_view* header = delivery_.header(rule.field);
-      if (header == nullptr) return std::nullopt;
+      if (header == nullptr || header->data() == nullptr) return std::nullopt;
       return present(cell_from_text(*header, rule.type));
     }
     case ValueFrom::key:
-      if (delivery_.key.empty()) return std::nullopt;
+      if (!delivery_.has_key()) return std::nullopt;
       return present(cell_from_text(delivery_.key, rule.type));
-    case ValueFrom::body: return present(cell_from_text(delivery_.body, rule.type));
+    case ValueFrom::body:
+      if (!delivery_.has_body()) return std::nullopt;
+      return present(cell_from_text(delivery_.body, rule.type));
     case ValueFrom::id:
       if (delivery_.id.empty()) return std::nullopt;
       return present(cell_from_text(delivery_.id, rule.type));
@@ -82,6 +84,20 @@ Result<Value> MessageValues::value(std::size_t index) { return value_of(*ONCE_TR
 
 Result<std::string> MessageValues::text(std::size_t index) {
   return text_of(*ONCE_TRY(cell(index)), rules_[index].type);
+}
+
+// Only where the file does not say more about it: a value that is declared says what it may be.
+bool MessageValues::is_absent_part(const ValueRule& rule) const {
+  if (rule.place != Place{}) return false;
+  return (rule.from == ValueFrom::key && !delivery_.has_key()) ||
+         (rule.from == ValueFrom::body && !delivery_.has_body());
+}
+
+Result<std::optional<std::string>> MessageValues::part(std::size_t index) {
+  if (is_absent_part(rules_[index])) return std::nullopt;
+  const Cell& known = *ONCE_TRY(cell(index));
+  if (is_null(known)) return std::nullopt;
+  return text_of(known, rules_[index].type);
 }
 
 Status MessageValues::append_json(std::string& out, std::size_t index) {

@@ -27,6 +27,9 @@ class MessageValues {
   [[nodiscard]] Result<const Cell*> cell(std::size_t index);
   [[nodiscard]] Result<Value> value(std::size_t index);
   [[nodiscard]] Result<std::string> text(std::size_t index);
+  // For a key, body or header to be emitted: unset where the value is null, and where the file
+  // names the message's own key or body and the message has none.
+  [[nodiscard]] Result<std::optional<std::string>> part(std::size_t index);
   [[nodiscard]] Status append_json(std::string& out, std::size_t index);
   [[nodiscard]] bool is_null(const Cell& cell) const {
     return std::holds_alternative<std::nullptr_t>(cell);
@@ -35,6 +38,7 @@ class MessageValues {
   const Delivery& delivery() const { return delivery_; }
 
  private:
+  bool is_absent_part(const ValueRule& rule) const;
   Result<Cell> found(const ValueRule& rule);
   Result<std::optional<Cell>> look(const ValueRule& rule);
   Result<std::optional<Cell>> look_in_json(const ValueRule& rule);

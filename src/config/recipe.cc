@@ -168,15 +168,15 @@ Result<Message> Recipe::message_of(const Emit& emit, MessageValues& values) cons
   const std::vector<std::string_view> views(parts.begin(), parts.end());
   message.id = parts.size() == 1 ? parts.front() : encode_tuple(views);
   if (message.id.empty()) return fail(Remedy::park, "no_id", "the message to emit has an empty id");
-  if (emit.key) message.key = ONCE_TRY(values.text(*emit.key));
-  if (emit.body) message.body = ONCE_TRY(values.text(*emit.body));
+  if (emit.key) message.key = ONCE_TRY(values.part(*emit.key));
+  if (emit.body) message.body = ONCE_TRY(values.part(*emit.body));
   for (const auto& [literal, value] : emit.json_body) {
-    message.body += literal;
-    if (value) ONCE_TRY(values.append_json(message.body, *value));
+    *message.body += literal;
+    if (value) ONCE_TRY(values.append_json(*message.body, *value));
   }
   for (const auto& [name, value] : emit.headers) {
-    std::string text = ONCE_TRY(values.text(value));
-    message.headers.push_back({name, std::move(text)});
+    auto part = ONCE_TRY(values.part(value));
+    message.headers.push_back({name, std::move(part)});
   }
   // That of its cause: the same however often this runs.
   message.timestamp_ms = values.delivery().timestamp_ms;

@@ -131,7 +131,7 @@ TEST(GroupCommit, more_than_fits_into_one_group_waits_for_the_next) {
   for (int t = 0; t < 6; ++t)
     threads.emplace_back([&] {
       std::vector<Message> large(2);
-      for (Message& message : large) message.body.assign(12 << 20, 'x');
+      for (Message& message : large) message.body->assign(12 << 20, 'x');
       EXPECT_TRUE(commit.append({}, large));
     });
   for (std::thread& thread : threads) thread.join();

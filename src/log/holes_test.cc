@@ -56,7 +56,7 @@ TEST(Holes, H11_a_message_whose_write_was_refused_is_new_when_it_comes_again) {
     return call == "resize" ? fail(error_from_errno(ENOSPC, "extend", path)) : Status{};
   };
   auto large = texts(0, 1);
-  large[0].body.assign(8 << 20, 'x');
+  large[0].body->assign(8 << 20, 'x');
   EXPECT_EQ(append(*partition, stamp, large).error().tag, "full");
   bench.files.refuse = nullptr;
   EXPECT_EQ(append(*partition, stamp, large).value(), (Receipt{0, 0}));

@@ -56,7 +56,7 @@ inline std::vector<Message> texts(int begin, int end) {
 }
 inline std::vector<std::string> bodies(int begin, int end) {
   std::vector<std::string> result;
-  for (const Message& message : texts(begin, end)) result.push_back(message.body);
+  for (const Message& message : texts(begin, end)) result.push_back(*message.body);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "log/limits.h"
+#include "model/message_view.h"
 
 namespace once::log {
 namespace {
@@ -26,9 +27,10 @@ std::uint64_t machine_random() {
 
 // No fewer bytes than the message takes as a record.
 std::size_t weight_of(const Message& message) {
-  std::size_t bytes = 64 + message.id.size() + message.key.size() + message.body.size();
+  std::size_t bytes =
+      64 + message.id.size() + view_of(message.key).size() + view_of(message.body).size();
   for (const Header& header : message.headers)
-    bytes += 10 + header.name.size() + header.value.size();
+    bytes += 10 + header.name.size() + view_of(header.value).size();
   return bytes;
 }
 

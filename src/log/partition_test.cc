@@ -248,7 +248,7 @@ TEST(Partition, the_buffer_of_held_batches_is_bounded_and_can_be_given_up) {
   auto small = bench.open();
   const Stamp other = small->enter("q").value();
   Message big;
-  big.body.assign(200, 'x');
+  big.body->assign(200, 'x');
   EXPECT_EQ(small->stage(after(other, 1), std::span(&big, 1)).error().tag, "gap");
 }
 
@@ -319,7 +319,7 @@ TEST(Partition, a_full_disk_refuses_before_anything_is_changed) {
     return call == "resize" || call == "create" ? error(ENOSPC, path) : Status{};
   };
   std::vector<Message> large = texts(2, 4);
-  large[0].body.assign(5 << 20, 'x');
+  large[0].body->assign(5 << 20, 'x');
   const Ticket ticket = partition->stage(after(stamp, 2), large).value();
   const Ticket behind = partition->stage(after(stamp, 4), texts(4, 5)).value();
   const auto contents = bench.files.contents();
@@ -345,7 +345,7 @@ TEST(Partition, a_disk_that_is_full_at_a_roll_refuses_and_goes_on_when_there_is_
   bench.options.segment_bytes_max = small_segment_bytes;
   auto partition = bench.open();
   std::vector<Message> message = texts(0, 1);
-  message[0].body.assign(2000, 'x');
+  message[0].body->assign(2000, 'x');
   ASSERT_TRUE(append(*partition, {}, message));
   bench.files.refuse = [&](const std::string& call, const std::string& path) -> Status {
     const bool is_new = !path.ends_with("00000.log");
@@ -381,7 +381,7 @@ TEST(Partition, a_failure_at_any_step_of_a_roll_loses_nothing) {
     std::uint64_t acknowledged = 0;
     for (std::uint64_t i = 0; i < 6; ++i) {
       auto message = texts(static_cast<int>(i), static_cast<int>(i) + 1);
-      message[0].body.append(1500, 'x');
+      message[0].body->append(1500, 'x');
       if (!append(*partition, after(stamp, i), message)) break;
       acknowledged = i + 1;
     }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include "base/assert.h"
 #include "base/crc32c.h"
@@ -41,6 +43,15 @@ char* put_blob(char* at, std::string_view blob) {
   return put_bytes(put_varint(at, static_cast<std::int64_t>(blob.size())), blob);
 }
 
+// What is absent has the length -1.
+std::size_t part_bytes(const std::optional<std::string>& part) {
+  return part ? blob_bytes(*part) : varint_bytes(-1);
+}
+
+char* put_part(char* at, const std::optional<std::string>& part) {
+  return part ? put_blob(at, *part) : put_varint(at, -1);
+}
+
 bool is_kept(const Header& header, const Message& message) {
   return message.id.empty() || header.name != id_header;
 }
@@ -53,15 +64,15 @@ struct RecordPlan {
 
 RecordPlan plan_record(const Message& message, std::int64_t time_delta_ms, std::uint32_t index) {
   RecordPlan plan;
-  plan.bytes = 1 + varint_bytes(time_delta_ms) + varint_bytes(index) + blob_bytes(message.body) +
-               (message.key.empty() ? 1 : blob_bytes(message.key));
+  plan.bytes = 1 + varint_bytes(time_delta_ms) + varint_bytes(index) + part_bytes(message.body) +
+               part_bytes(message.key);
   if (!message.id.empty()) {
     plan.bytes += blob_bytes(id_header) + blob_bytes(message.id);
     ++plan.headers;
   }
   for (const Header& header : message.headers) {
     if (!is_kept(header, message)) continue;
-    plan.bytes += blob_bytes(header.name) + blob_bytes(header.value);
+    plan.bytes += blob_bytes(header.name) + part_bytes(header.value);
     ++plan.headers;
   }
   plan.bytes += varint_bytes(static_cast<std::int64_t>(plan.headers));
@@ -165,12 +176,12 @@ void BatchWriter::add(Buffer& into, const Message& message, std::int64_t time_ms
   *at++ = 0;
   at = put_varint(at, delta);
   at = put_varint(at, count_);
-  at = message.key.empty() ? put_varint(at, -1) : put_blob(at, message.key);
-  at = put_blob(at, message.body);
+  at = put_part(at, message.key);
+  at = put_part(at, message.body);
   at = put_varint(at, static_cast<std::int64_t>(plan.headers));
   if (!message.id.empty()) at = put_blob(put_blob(at, id_header), message.id);
   for (const Header& header : message.headers)
-    if (is_kept(header, message)) at = put_blob(put_blob(at, header.name), header.value);
+    if (is_kept(header, message)) at = put_part(put_blob(at, header.name), header.value);
   ONCE_ASSERT(at == begin + varint_bytes(length) + plan.bytes);
   time_max_ms_ = count_ == 0 ? own : std::max(time_max_ms_, own);
   ++count_;

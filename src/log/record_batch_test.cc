@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "log/limits.h"
+#include "model/message_view.h"
 
 namespace once::log {
 namespace {
@@ -48,6 +49,23 @@ TEST(RecordBatch, decodes_what_was_encoded_without_copying) {
       EXPECT_GE(delivery.body.data(), bytes.data());
       EXPECT_LT(delivery.body.data(), bytes.data() + bytes.size());
     }
+  }
+}
+
+TEST(RecordBatch, absent_parts_stay_absent_and_empty_ones_empty) {
+  const std::vector<Message> messages{
+      {.id = "tombstone", .key = "k", .body = std::nullopt},
+      {.id = "empty", .key = "", .body = ""},
+      {.id = "headers", .key = std::nullopt, .headers = {{"none", std::nullopt}, {"empty", ""}}}};
+  Deliveries decoded;
+  const std::string bytes = encoded(messages);
+  ASSERT_TRUE(decode_batch(bytes, {7, 2, 40}, true, decoded));
+  decoded.finish();
+  ASSERT_EQ(decoded.deliveries.size(), messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    Message read = message_of(decoded.deliveries[i]);
+    read.timestamp_ms = 0;
+    EXPECT_EQ(read, messages[i]) << messages[i].id;
   }
 }
 
@@ -98,12 +116,12 @@ TEST(RecordBatch, every_truncation_is_found_also_without_the_checksum) {
 
 TEST(RecordBatch, a_message_of_the_largest_size_fits_and_one_byte_more_does_not) {
   Message message;
-  message.body.assign(message_bytes_max - 100, 'x');
+  message.body->assign(message_bytes_max - 100, 'x');
   const std::size_t overhead =
-      record_bytes(message, 0, 0) - varint_bytes(message_bytes_max) - message.body.size();
-  message.body.resize(message_bytes_max - overhead);
+      record_bytes(message, 0, 0) - varint_bytes(message_bytes_max) - message.body->size();
+  message.body->resize(message_bytes_max - overhead);
   EXPECT_EQ(record_bytes(message, 0, 0), message_bytes_max + varint_bytes(message_bytes_max));
-  message.body.push_back('x');
+  message.body->push_back('x');
   EXPECT_EQ(record_bytes(message, 0, 0), 0u);
 }
 

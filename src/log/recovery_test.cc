@@ -29,8 +29,8 @@ struct SmallLog {
     const Stamp stamp = partition->enter("p").value();
     for (int i = 0; i < 12; i += 2) {
       auto some = texts(i, i + 2);
-      some[0].body += std::string(200, 'x');
-      for (const Message& message : some) messages.push_back(message.body);
+      *some[0].body += std::string(200, 'x');
+      for (const Message& message : some) messages.push_back(*message.body);
       EXPECT_TRUE(append(*partition, after(stamp, static_cast<std::uint64_t>(i)), some));
     }
     EXPECT_GT(partition->info().segments, 1u);
@@ -172,7 +172,7 @@ struct TornLog {
     EXPECT_TRUE(partition->sync());
     all.push_back("m3");
     all.push_back("m4");
-    all.push_back(zeros[0].body);
+    all.push_back(*zeros[0].body);
     all.push_back("m5");
     all.push_back("m6");
     after = bench.files.contents();

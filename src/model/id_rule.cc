@@ -80,6 +80,7 @@ Result<std::string> json_id(const Delivery& delivery, const std::vector<std::str
 
 Result<std::string> digest_id(const Delivery& delivery, const std::vector<std::string>& pointers) {
   if (pointers.empty()) {
+    if (!delivery.has_body()) return no_id("the message has no body");
     if (delivery.body.empty()) return no_id("the body is empty");
     Sha256 hash("once digest of the body");
     hash.field(delivery.body);

@@ -48,6 +48,7 @@ bool is_json_pointer(std::string_view pointer) {
 }
 
 Result<JsonFields> JsonFields::parse(std::string_view body) {
+  if (body.data() == nullptr) return no_id("the message has no body");
   if (body.empty()) return no_id("the body is empty");
   const simdjson::error_code error = thread_parser().parse(body);
   if (error == simdjson::MEMALLOC)

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <once/sink.h>
 
+#include <string_view>
+
+#include "model/message_view.h"
+
 namespace once {
 namespace {
 
@@ -41,9 +45,9 @@ std::uint32_t murmur2(std::string_view bytes) {
 std::uint32_t partition_of(const Message& message, std::uint32_t partition_count) {
   if (partition_count <= 1) return 0;
   // Without key and id only the body tells a resend from another message.
-  const std::string& chosen = !message.key.empty()  ? message.key
-                              : !message.id.empty() ? message.id
-                                                    : message.body;
+  const std::string_view chosen = message.key           ? *message.key
+                                  : !message.id.empty() ? message.id
+                                                        : view_of(message.body);
   return (murmur2(chosen) & 0x7fffffff) % partition_count;
 }
 

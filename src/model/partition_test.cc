@@ -32,7 +32,7 @@ TEST(Partition, follows_the_key_then_the_id_then_the_body) {
   const std::uint32_t by_key = partition_of(message, 1000);
   message.id = "another";
   EXPECT_EQ(partition_of(message, 1000), by_key);
-  message.key.clear();
+  message.key.reset();
   const std::uint32_t by_id = partition_of(message, 1000);
   message.body = "another";
   EXPECT_EQ(partition_of(message, 1000), by_id);

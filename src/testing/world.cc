@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "model/message_view.h"
 #include "runtime/lane.h"
 #include "testing/guarded_store.h"
 
@@ -49,16 +50,10 @@ Delivery delivery_of(const Message& message) {
   Delivery delivery;
   delivery.partition = partition_name;
   delivery.id = message.id;
-  delivery.key = message.key;
-  delivery.body = message.body;
+  delivery.key = view_of(message.key);
+  delivery.body = view_of(message.body);
   delivery.timestamp_ms = message.timestamp_ms == 0 ? start_ms : message.timestamp_ms;
   return delivery;
-}
-
-std::vector<HeaderView> headers_of(const Message& message) {
-  std::vector<HeaderView> views;
-  for (const Header& header : message.headers) views.push_back({header.name, header.value});
-  return views;
 }
 
 // One schedule. The store stays, processes come and go.
@@ -70,7 +65,7 @@ class World {
         script_(script),
         options_(plan.options),
         fate_(script.misfortune, script.seed) {
-    for (const Message& message : plan.messages) headers_.push_back(headers_of(message));
+    for (const Message& message : plan.messages) headers_.push_back(header_views(message));
     // What is injected is no fault of a message and must not park it.
     options_.retry.attempts_max += static_cast<std::uint32_t>(script.misfortune.faults_max) + 1;
   }
@@ -259,7 +254,7 @@ Result<std::vector<std::string>> ids_of(const Plan& plan) {
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
     const Message& message = plan.messages[i];
     Delivery delivery = delivery_of(message);
-    const std::vector<HeaderView> headers = headers_of(message);
+    const std::vector<HeaderView> headers = header_views(message);
     delivery.headers = headers;
     delivery.offset = static_cast<std::int64_t>(i);
     ids.push_back(plan.options.id ? ONCE_TRY(plan.options.id->id_of(delivery)) : message.id);

@@ -60,7 +60,7 @@ class Bridge : public ::testing::Test {
     for (const std::string& text : run_once({"consume", url, "-o", "json"}).lines()) {
       Json message = Json::parse(text);
       for (const char* place : {"partition", "offset", "stamp"}) message.erase(place);
-      found[message["key"]].push_back(message.dump());
+      found[message["key"].is_null() ? "" : message["key"]].push_back(message.dump());
     }
     return found;
   }
@@ -69,6 +69,53 @@ class Bridge : public ::testing::Test {
   const std::string from_ = "file:" + scratch_.path("from");
   const std::string to_ = "file:" + scratch_.path("to");
 };
+
+TEST_F(Bridge, tombstones_and_absent_keys_and_header_values_arrive_as_they_were) {
+  const std::string lines =
+      R"({"id":"gone","key":"k0","body":null,"timestamp_ms":1700000000000})"
+      "\n"
+      R"({"id":"empty","key":"","body":"","timestamp_ms":1700000000001})"
+      "\n"
+      R"({"id":"keyless","key":null,"body":"b","headers":{"none":null,"empty":""},"timestamp_ms":2})"
+      "\n";
+  ASSERT_EQ(run_once({"produce", from_, "--json"}, lines).exit_code, 0);
+  const Answer done = bridge();
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(done.json()["copied"], 3);
+  std::map<std::string, Json> copies;
+  for (const std::string& text : run_once({"consume", to_, "-o", "json"}).lines()) {
+    Json message = Json::parse(text);
+    copies[message["id"]] = message;
+  }
+  ASSERT_EQ(copies.size(), 3u);
+  EXPECT_TRUE(copies["gone"]["body"].is_null());
+  EXPECT_EQ(copies["empty"]["body"], "");
+  EXPECT_EQ(copies["empty"]["key"], "");
+  EXPECT_TRUE(copies["keyless"]["key"].is_null());
+  EXPECT_TRUE(copies["keyless"]["headers"][0]["value"].is_null());
+  EXPECT_EQ(copies["keyless"]["headers"][1]["value"], "");
+}
+
+// The audit compares what messages say: an id that arrives with an empty body instead of none is
+// not the copy.
+TEST_F(Bridge, the_audit_tells_absent_from_empty) {
+  ASSERT_EQ(run_once({"produce", from_, "--json"}, R"({"id":"gone","key":"k","body":null})"
+                                                   "\n")
+                .exit_code,
+            0);
+  ASSERT_EQ(bridge().exit_code, 0);
+  ASSERT_EQ(run_once({"produce", from_, "--json"}, R"({"id":"more","key":"k","body":null})"
+                                                   "\n")
+                .exit_code,
+            0);
+  ASSERT_EQ(run_once({"produce", to_, "--json"}, R"({"id":"more","key":"k","body":""})"
+                                                 "\n")
+                .exit_code,
+            0);
+  const Answer audited = bridge();
+  EXPECT_EQ(audited.json()["copied"], 2);
+  EXPECT_EQ(audited.json()["others"], 1);
+}
 
 TEST_F(Bridge, copies_everything_with_all_it_has_in_the_order_of_its_keys) {
   send(from_, 0, 100);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conformance/store_fixture.h"
+#include "model/message_view.h"
 
 namespace once::testing {
 
@@ -54,6 +55,49 @@ class Sender {
  private:
   StoreUnderTest& under_test_;
 };
+
+// A tombstone, a key without a byte, a header without a value: absent and empty are two things.
+inline std::vector<Message> unusual_messages() {
+  return {{.id = "tombstone", .key = "k", .body = std::nullopt, .timestamp_ms = 1},
+          {.id = "empty", .key = "", .body = "", .timestamp_ms = 2},
+          {.id = "no key", .key = std::nullopt, .body = "b", .timestamp_ms = 3},
+          {.id = "headers",
+           .key = std::nullopt,
+           .body = std::nullopt,
+           .headers = {{"none", std::nullopt}, {"empty", ""}, {"", std::nullopt}},
+           .timestamp_ms = 4}};
+}
+
+TEST_P(StoreSuite, absent_parts_of_messages_stay_absent_in_the_outbox_and_when_parked) {
+  const std::vector<Message> messages = unusual_messages();
+  {
+    auto transaction = begin();
+    for (const Message& message : messages) {
+      ASSERT_TRUE(transaction->enqueue("next", message));
+      const DeliveryView view(message);
+      Delivery delivery = view.delivery();
+      delivery.partition = "p0";
+      ASSERT_TRUE(transaction->settle(delivery, parked("unusual")));
+    }
+    ASSERT_TRUE(transaction->commit());
+  }
+  reopen();
+  const auto rows = outbox().pending("next", 100).value();
+  const auto kept = records().parked("shop", 0, 100).value();
+  ASSERT_EQ(rows.size(), messages.size());
+  ASSERT_EQ(kept.size(), messages.size());
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(rows[i].message, messages[i]) << messages[i].id;
+    EXPECT_EQ(kept[i].message, messages[i]) << messages[i].id;
+    numbers.push_back(kept[i].number);
+  }
+  ASSERT_TRUE(store().repairs()->replay("shop", numbers, "again", "they are fine"));
+  const auto replayed = outbox().pending("again", 100).value();
+  ASSERT_EQ(replayed.size(), messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    EXPECT_EQ(replayed[i].message, messages[i]) << messages[i].id;
+}
 
 TEST_P(StoreSuite, what_was_enqueued_waits_in_order_until_it_is_sent) {
   Sender(*under_test_).enqueue("next", 0, 3);

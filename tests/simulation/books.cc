@@ -65,7 +65,7 @@ class Auditor {
   void check_id(const Message& message, int copies) {
     const auto found = books_.effects.find(message.id);
     const int count = found == books_.effects.end() ? 0 : found->second;
-    const bool poison = message.body.starts_with('p');
+    const bool poison = message.body->starts_with('p');
     const bool excused = is_excused(message);
     if (poison && count != 0)
       violate(fmt::format("I9: {} was parked and has {} effects", message.id, count));
@@ -73,7 +73,7 @@ class Auditor {
     if (poison && !excused && !may_be_lost)
       violate(fmt::format("I9: {} is poison and not parked", message.id));
     if (poison) return;
-    if (message.body.starts_with('r') || message.body.starts_with('n')) {
+    if (message.body->starts_with('r') || message.body->starts_with('n')) {
       if (count != 0)
         violate(fmt::format("I9: {} was refused and has {} effects", message.id, count));
       return;

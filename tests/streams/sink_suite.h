@@ -17,10 +17,13 @@ TEST_P(SinkSuite, what_is_sent_comes_back_whole_and_in_order) {
   sent[1].headers = {{"region", "eu"}, {"region", "us"}, {"empty", ""}};
   sent[2].body = std::string("\0\xff\n binary", 10);
   sent[2].key = std::string("\0\x01", 2);
-  sent[3].body.clear();
-  sent[4].key.clear();
+  sent[3].body = "";
+  sent[4].key.reset();
   sent[5].id = std::string("\xf0\x9f\x90\x98 'quoted' \0", 15);
-  sent[6].body.assign(700'000, 'x');
+  sent[6].body->assign(700'000, 'x');
+  sent[7].body.reset();  // a tombstone
+  sent[8].key = "";      // a key without a byte is a key
+  sent[9].headers = {{"none", std::nullopt}, {"empty", ""}};
   {
     auto writer = sink(url);
     const Stamp stamp = writer->enter(0, "shop").value();

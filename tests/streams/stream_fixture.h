@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "model/message_view.h"
+
 namespace once::testing {
 
 // A broker on its way through the suites of sources and sinks, with what it is known to do
@@ -40,14 +42,8 @@ struct Read {
 };
 
 inline Read read_of(const Delivery& delivery) {
-  Read read{std::string(delivery.partition), delivery.offset, delivery.attempt, {}, delivery.stamp};
-  read.message.id = delivery.id;
-  read.message.key = delivery.key;
-  read.message.body = delivery.body;
-  for (const HeaderView& header : delivery.headers)
-    read.message.headers.push_back({std::string(header.name), std::string(header.value)});
-  read.message.timestamp_ms = delivery.timestamp_ms;
-  return read;
+  return {std::string(delivery.partition), delivery.offset, delivery.attempt, message_of(delivery),
+          delivery.stamp};
 }
 
 class StreamSuite : public ::testing::TestWithParam<StreamUnderTest> {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/message_view.h"
+
 namespace once::testing {
 
 // A source that a test writes by hand: partitions of messages, delivered in order, and on demand
@@ -108,8 +110,8 @@ class ScriptSource final : public Source {
     delivery.partition = partition;
     delivery.offset = offset;
     delivery.id = message.id;
-    delivery.key = message.key;
-    delivery.body = message.body;
+    delivery.key = view_of(message.key);
+    delivery.body = view_of(message.body);
     delivery.timestamp_ms = message.timestamp_ms;
     return delivery;
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model/message_view.h"
+
 namespace once {
 namespace {
 
@@ -91,15 +93,8 @@ Status MemoryTransaction::settle(const Delivery& delivery, const Outcome& outcom
     }
   }
   if (outcome.kind == Outcome::Kind::parked) {
-    Message message{std::string(delivery.id),
-                    std::string(delivery.key),
-                    std::string(delivery.body),
-                    {},
-                    delivery.timestamp_ms};
-    for (const HeaderView& header : delivery.headers)
-      message.headers.push_back({std::string(header.name), std::string(header.value)});
     parked_.push_back({0, std::string(delivery.partition), delivery.offset, delivery.attempt,
-                       store_.clock_.now_ms(), outcome.detail, std::move(message)});
+                       store_.clock_.now_ms(), outcome.detail, message_of(delivery)});
   }
   return {};
 }

@@ -24,7 +24,7 @@ std::int64_t StreamRow::integer(std::string_view field) const {
 
 Result<Message> StreamRow::message() const {
   Message made{text("id"), text("key"), text("body"), {}, integer("time")};
-  made.headers = ONCE_TRY(decode_headers(text("headers")));
+  ONCE_TRY(decode_headers(text("headers"), made));
   return made;
 }
 

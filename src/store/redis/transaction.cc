@@ -11,6 +11,7 @@
 #include "model/expectation.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "model/message_view.h"
 #include "store/redis/position.h"
 #include "store/redis/row.h"
 #include "store/redis/script.h"
@@ -126,14 +127,9 @@ Status RedisTransaction::settle(const Delivery& delivery, const Outcome& outcome
 }
 
 void RedisTransaction::park(const Delivery& delivery, const std::string& reason) {
-  Message message{std::string(delivery.id),
-                  std::string(delivery.key),
-                  std::string(delivery.body),
-                  {},
-                  delivery.timestamp_ms};
   parked_.push_back({{0, std::string(delivery.partition), delivery.offset, delivery.attempt, 0,
-                      reason, std::move(message)},
-                     encode_headers(delivery.headers)});
+                      reason, message_of(delivery)},
+                     encode_headers(delivery)});
 }
 
 // --- outbox
@@ -144,7 +140,7 @@ Status RedisTransaction::enqueue(std::string_view destination, const Message& me
   const auto known = std::find(destinations_.begin(), destinations_.end(), destination);
   const auto place = static_cast<std::size_t>(known - destinations_.begin());
   if (known == destinations_.end()) destinations_.emplace_back(destination);
-  enqueued_.push_back({place, message, encode_headers(message.headers)});
+  enqueued_.push_back({place, message, encode_headers(message)});
   return {};
 }
 
@@ -246,7 +242,8 @@ Result<RedisCall> RedisTransaction::commit_call() const {
 
 void RedisTransaction::add_rows(RedisCall& call) const {
   const auto add_message = [&](const Message& message, const std::string& headers) {
-    call.add("id").add(message.id).add("key").add(message.key).add("body").add(message.body);
+    call.add("id").add(message.id);
+    call.add("key").add(view_of(message.key)).add("body").add(view_of(message.body));
     call.add("headers").add(headers).add("time").add(message.timestamp_ms);
   };
   for (const Parked& parked : parked_) {

@@ -42,7 +42,7 @@ Result<std::vector<OutboxRow>> ServerStore::pending(std::string_view destination
     row.message.id = answer->bytes(i, 1);
     row.message.key = answer->bytes(i, 2);
     row.message.body = answer->bytes(i, 3);
-    row.message.headers = ONCE_TRY(decode_headers(answer->bytes(i, 4)));
+    ONCE_TRY(decode_headers(answer->bytes(i, 4), row.message));
     row.message.timestamp_ms = answer->number(i, 5);
     if (!answer->is_null(i, 7))
       row.route = Route{static_cast<std::uint32_t>(answer->number(i, 6)),

@@ -68,7 +68,7 @@ Result<std::vector<ParkedRecord>> ServerStore::parked(std::string_view scope,
     record.message.id = answer->bytes(row, 6);
     record.message.key = answer->bytes(row, 7);
     record.message.body = answer->bytes(row, 8);
-    record.message.headers = ONCE_TRY(decode_headers(answer->bytes(row, 9)));
+    ONCE_TRY(decode_headers(answer->bytes(row, 9), record.message));
     record.message.timestamp_ms = answer->number(row, 10);
     records.push_back(std::move(record));
   }

@@ -12,6 +12,7 @@
 #include "model/expectation.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "model/message_view.h"
 
 namespace once {
 
@@ -193,7 +194,7 @@ Status ServerTransaction::settle_now(const Delivery& delivery, const Outcome& ou
 }
 
 Status ServerTransaction::park(const Delivery& delivery, const std::string& reason) {
-  const std::string headers = encode_headers(delivery.headers);
+  const std::string headers = encode_headers(delivery);
   ONCE_TRY(connection().send(
       fmt::format("INSERT INTO once_parked (scope, source_partition, at_offset, attempts, "
                   "parked_ms, reason, id, message_key, body, headers, timestamp_ms) "
@@ -215,12 +216,12 @@ Status ServerTransaction::enqueue(std::string_view destination, const Message& m
 
 Status ServerTransaction::enqueue_now(std::string_view destination, const Message& message) {
   const std::int64_t number = ONCE_TRY(store_.number_of(destination));
-  const std::string headers = encode_headers(message.headers);
+  const std::string headers = encode_headers(message);
   return connection().send(
       "INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms) "
       "VALUES (?, ?, ?, ?, ?, ?)",
-      {number, Blob{message.id}, Blob{message.key}, Blob{message.body}, Blob{headers},
-       message.timestamp_ms});
+      {number, Blob{message.id}, Blob{view_of(message.key)}, Blob{view_of(message.body)},
+       Blob{headers}, message.timestamp_ms});
 }
 
 // --- commit

@@ -40,7 +40,7 @@ Result<std::vector<OutboxRow>> SqliteStore::pending(std::string_view destination
       row.message.id = statement.bytes(1);
       row.message.key = statement.bytes(2);
       row.message.body = statement.bytes(3);
-      row.message.headers = ONCE_TRY(decode_headers(statement.bytes(4)));
+      ONCE_TRY(decode_headers(statement.bytes(4), row.message));
       row.message.timestamp_ms = statement.number(5);
       if (!statement.is_null(7))
         row.route = Route{static_cast<std::uint32_t>(statement.number(6)),

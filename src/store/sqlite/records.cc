@@ -79,7 +79,7 @@ Result<std::vector<ParkedRecord>> SqliteStore::parked(std::string_view scope,
       record.message.id = statement.bytes(6);
       record.message.key = statement.bytes(7);
       record.message.body = statement.bytes(8);
-      record.message.headers = ONCE_TRY(decode_headers(statement.bytes(9)));
+      ONCE_TRY(decode_headers(statement.bytes(9), record.message));
       record.message.timestamp_ms = statement.number(10);
       records.push_back(std::move(record));
     }

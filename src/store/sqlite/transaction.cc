@@ -9,6 +9,7 @@
 #include "model/expectation.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "model/message_view.h"
 
 namespace once {
 namespace {
@@ -233,7 +234,7 @@ Status SqliteTransaction::settle_fresh(const Delivery& delivery, const Outcome& 
 
 Status SqliteTransaction::park(const Delivery& delivery, const std::string& reason) {
   const std::int64_t scope = ONCE_TRY(scope_number());
-  const std::string headers = encode_headers(delivery.headers);
+  const std::string headers = encode_headers(delivery);
   ONCE_TRY(writer().run(
       "INSERT INTO once_parked (scope, partition, offset, attempts, parked_ms, reason, id, key, "
       "body, headers, timestamp_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -251,12 +252,12 @@ Status SqliteTransaction::enqueue(std::string_view destination, const Message& m
 
 Status SqliteTransaction::enqueue_now(std::string_view destination, const Message& message) {
   const std::int64_t number = ONCE_TRY(store_.names_.number_of(writer(), destination));
-  const std::string headers = encode_headers(message.headers);
+  const std::string headers = encode_headers(message);
   return writer().run(
       "INSERT INTO once_outbox (destination, id, key, body, headers, timestamp_ms) "
       "VALUES (?, ?, ?, ?, ?, ?)",
-      {number, Blob{message.id}, Blob{message.key}, Blob{message.body}, Blob{headers},
-       message.timestamp_ms});
+      {number, Blob{message.id}, Blob{view_of(message.key)}, Blob{view_of(message.body)},
+       Blob{headers}, message.timestamp_ms});
 }
 
 Status SqliteTransaction::commit() {

@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "model/message_view.h"
+
 namespace once::kafka {
 namespace {
 
@@ -24,6 +26,7 @@ bool skip_slash(std::string_view& text) {
   return true;
 }
 
+// A value without data is absent, for Kafka, too.
 void add(rd_kafka_headers_t* headers, std::string_view name, std::string_view value) {
   // Fails only for a null name.
   (void)rd_kafka_header_add(headers, name.data(), static_cast<ssize_t>(name.size()), value.data(),
@@ -48,7 +51,7 @@ rd_kafka_headers_t* headers_for(const Message& message, const Stamp& stamp) {
   rd_kafka_headers_t* headers = rd_kafka_headers_new(message.headers.size() + 2);
   if (!message.id.empty()) add(headers, id_header, message.id);
   if (stamp.producer != 0) add(headers, stamp_header, encode_stamp(stamp));
-  for (const Header& header : message.headers) add(headers, header.name, header.value);
+  for (const Header& header : message.headers) add(headers, header.name, view_of(header.value));
   return headers;
 }
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "model/message_view.h"
 #include "wire/kafka/envelope.h"
 
 namespace once::kafka {
@@ -244,15 +245,17 @@ Status Voice::send(std::uint32_t partition, const Stamp& first, std::span<const 
 
 Status Voice::send_one(std::uint32_t partition, const Stamp& stamp, const Message& message) {
   rd_kafka_headers_t* headers = headers_for(message, stamp);
+  const std::string_view key = view_of(message.key);  // without data: null
+  const std::string_view body = view_of(message.body);
   const Deadline deadline = in_ms(settle_ms);
   for (;;) {
     const rd_kafka_resp_err_t code = rd_kafka_producev(
         client_->get(), RD_KAFKA_V_TOPIC(address_.topic.c_str()),
         RD_KAFKA_V_PARTITION(static_cast<std::int32_t>(partition)),
         RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-        RD_KAFKA_V_VALUE(const_cast<char*>(message.body.data()), message.body.size()),
-        RD_KAFKA_V_KEY(message.key.empty() ? nullptr : message.key.data(), message.key.size()),
-        RD_KAFKA_V_TIMESTAMP(message.timestamp_ms), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
+        RD_KAFKA_V_VALUE(const_cast<char*>(body.data()), body.size()),
+        RD_KAFKA_V_KEY(key.data(), key.size()), RD_KAFKA_V_TIMESTAMP(message.timestamp_ms),
+        RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return {};
     if (code != RD_KAFKA_RESP_ERR__QUEUE_FULL || passed(deadline)) {
       rd_kafka_headers_destroy(headers);

@@ -19,10 +19,16 @@ struct Blob {
   std::string_view bytes;
 };
 
+// A decimal number as its digits, "-12.30" or "3e8": it stays exact wherever the database can.
+struct Decimal {
+  std::string_view digits;
+};
+
 // A bound parameter. It only refers to its text: the transaction copies what it has to keep.
 class Value {
  public:
-  using Variant = std::variant<std::nullptr_t, std::int64_t, double, std::string_view, Blob>;
+  using Variant =
+      std::variant<std::nullptr_t, std::int64_t, double, std::string_view, Blob, Decimal>;
 
   Value(std::nullptr_t) : value_(nullptr) {}
   template <std::integral T>
@@ -32,6 +38,7 @@ class Value {
   Value(std::string_view text) : value_(text) {}
   Value(const std::string& text) : value_(std::string_view(text)) {}
   Value(Blob blob) : value_(blob) {}
+  Value(Decimal decimal) : value_(decimal) {}
 
   const Variant& variant() const { return value_; }
 

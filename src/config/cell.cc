@@ -132,7 +132,10 @@ Result<Cell> cell_from_json_string(std::string_view text, ValueType type) {
   return fail_value(fmt::format("a string is no {}", name_of(type)));
 }
 
-Value value_of(const Cell& cell) {
+Value value_of(const Cell& cell, ValueType type) {
+  if (const auto* digits = std::get_if<std::string>(&cell);
+      digits != nullptr && type == ValueType::decimal)
+    return Decimal{*digits};
   struct Binder {
     Value operator()(std::nullptr_t) const { return nullptr; }
     Value operator()(std::int64_t number) const { return number; }

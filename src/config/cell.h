@@ -33,7 +33,7 @@ using Cell = std::variant<std::nullptr_t, std::int64_t, double, std::string, Byt
 [[nodiscard]] std::string_view name_of(ValueType type);
 
 // Bound to a statement; refers to the cell.
-[[nodiscard]] Value value_of(const Cell& cell);
+[[nodiscard]] Value value_of(const Cell& cell, ValueType type);
 // As text: for a key, a header, a body, or to be compared.
 [[nodiscard]] std::string text_of(const Cell& cell, ValueType type);
 // As JSON.

@@ -80,7 +80,9 @@ Result<const Cell*> MessageValues::cell(std::size_t index) {
   return &*cells_[index];
 }
 
-Result<Value> MessageValues::value(std::size_t index) { return value_of(*ONCE_TRY(cell(index))); }
+Result<Value> MessageValues::value(std::size_t index) {
+  return value_of(*ONCE_TRY(cell(index)), rules_[index].type);
+}
 
 Result<std::string> MessageValues::text(std::size_t index) {
   return text_of(*ONCE_TRY(cell(index)), rules_[index].type);

@@ -8,7 +8,7 @@
 
 #include "base/url.h"
 #include "config/message_values.h"
-#include "model/sql_text.h"
+#include "model/handler_statement.h"
 
 namespace once {
 
@@ -77,10 +77,10 @@ namespace {
 
 // The database can plan these without running them; what begins otherwise is left to the first
 // message.
-bool can_be_explained(std::string_view statement) {
+bool can_be_explained(std::string_view statement, SqlDialect dialect) {
   constexpr std::array<std::string_view, 6> words{"select", "insert",  "update",
                                                   "delete", "replace", "with"};
-  return std::find(words.begin(), words.end(), first_word(statement)) != words.end();
+  return std::find(words.begin(), words.end(), first_keyword(statement, dialect)) != words.end();
 }
 
 // The error of a message that spoils its batch, and what to settle for it. All that the batch wrote
@@ -202,8 +202,8 @@ Status Recipe::run(std::span<Work> batch, Transaction& transaction) const {
 
 // A transaction of its own, since a failed statement may spoil it; it is never committed.
 Status Recipe::probe(Store& store, const Part& part, const Probe& probe) const {
-  if (!can_be_explained(probe.statement)) return {};
   const auto transaction = ONCE_TRY(store.begin(plan_.options.scope));
+  if (!can_be_explained(probe.statement, transaction->sql()->dialect())) return {};
   const std::vector<Value> nulls(probe.parameters, nullptr);
   const auto planned = transaction->sql()->query("EXPLAIN " + probe.statement, nulls);
   if (planned) return {};

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/statement.h"
 
-#include <fmt/format.h>
-
 #include <cctype>
 
+#include "model/handler_statement.h"
 #include "model/sql_text.h"
 
 namespace once {
 namespace {
-
-SqlSyntax syntax_of(SqlDialect dialect) {
-  switch (dialect) {
-    case SqlDialect::sqlite: return {.backticks = true};
-    case SqlDialect::postgresql: return {.dollar_quotes = true};
-    case SqlDialect::mysql: return {.backticks = true, .backslashes = true, .hash_comments = true};
-  }
-  return {};
-}
 
 // Takes the pieces of a statement one by one; a name is told from a cast by what comes before it.
 class Namer {
@@ -66,10 +56,9 @@ class Namer {
 }  // namespace
 
 Result<NamedStatement> name_parameters(std::string_view statement, SqlDialect dialect) {
-  const SqlSyntax syntax = syntax_of(dialect);
-  ONCE_TRY(check_handler_statement(statement, syntax));
+  ONCE_TRY(check_handler_statement(statement, dialect));
   Namer namer;
-  split_sql(statement, syntax,
+  split_sql(statement, syntax_of(dialect),
             [&](SqlPiece piece, std::string_view text) { namer.take(piece, text); });
   return std::move(namer).finish();
 }

@@ -51,17 +51,17 @@ Result<std::int64_t> draw_key_value(KeyValueTransaction& transaction,
 }
 
 Result<std::int64_t> draw_sql(SqlTransaction& transaction, const SegmentOptions& options) {
-  // The write comes first: it locks the row, so that what is read after it is ours alone.
-  ONCE_TRY(transaction.execute("UPDATE once_counter SET last = last + ? WHERE name = ?",
-                               {options.range_count, options.name}));
-  const Rows found =
-      ONCE_TRY(transaction.query("SELECT last FROM once_counter WHERE name = ?", {options.name}));
-  if (found.empty()) {
+  // The write comes first: it locks the row, so that what is read after it is ours alone. A row that
+  // it did not find may be there a moment later, and would be another's.
+  if (ONCE_TRY(transaction.run("UPDATE once_counter SET last = last + ? WHERE name = ?",
+                               {options.range_count, options.name})) == 0) {
     ONCE_TRY(transaction.execute("INSERT INTO once_counter (name, last) VALUES (?, ?)",
                                  {options.name, options.range_count}));
     return 0;
   }
-  const auto* last = std::get_if<std::int64_t>(&found.at(0).at(0));
+  const Rows found =
+      ONCE_TRY(transaction.query("SELECT last FROM once_counter WHERE name = ?", {options.name}));
+  const auto* last = found.empty() ? nullptr : std::get_if<std::int64_t>(&found[0].at(0));
   if (last == nullptr)
     return fail(Remedy::stop, "corrupt",
                 fmt::format("the counter \"{}\" is not a number", options.name));

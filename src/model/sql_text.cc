@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/sql_text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -24,6 +22,10 @@ bool is_word(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
+bool is_blank(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; });
+}
+
 // One statement, looked at from a place on.
 class Splitter {
  public:
@@ -34,12 +36,13 @@ class Splitter {
     const char c = text_[at];
     closed_ = true;
     if (c == '\'' || c == '"' || (c == '`' && syntax_.backticks)) return end_of_quotes(at);
-    if (text_.substr(at, 2) == "--" || (c == '#' && syntax_.hash_comments)) {
+    if (c == '[' && syntax_.brackets) return after("]", at);
+    if (is_line_comment(at)) {
       const std::size_t end = after("\n", at);
       closed_ = true;  // the end of the statement is one of the line, too
       return end;
     }
-    if (text_.substr(at, 2) == "/*") return after("*/", at + 2);
+    if (text_.substr(at, 2) == "/*") return end_of_comment(at);
     if (c == '$' && syntax_.dollar_quotes) return end_of_dollars(at);
     return at;
   }
@@ -59,18 +62,60 @@ class Splitter {
     return closed_ ? found + end.size() : text_.size();
   }
 
-  // A doubled quote ends one piece and begins the next.
-  std::size_t end_of_quotes(std::size_t at) {
-    const bool marked = at > 0 && (text_[at - 1] == 'E' || text_[at - 1] == 'e');
-    const bool escapes = text_[at] != '`' && (syntax_.backslashes || (text_[at] == '\'' && marked));
-    for (std::size_t i = at + 1; i < text_.size(); ++i) {
-      if (escapes && text_[i] == '\\')
-        ++i;
-      else if (text_[i] == text_[at])
-        return i + 1;
+  bool is_line_comment(std::size_t at) const {
+    if (text_[at] == '#') return syntax_.hash_comments;
+    if (text_.substr(at, 2) != "--") return false;
+    // Elsewhere 5--3 is a comment; there it is 8.
+    return !syntax_.spaced_dashes || at + 2 == text_.size() ||
+           static_cast<unsigned char>(text_[at + 2]) <= ' ';
+  }
+
+  std::size_t end_of_comment(std::size_t at) {
+    if (!syntax_.nested_comments) return after("*/", at + 2);
+    std::size_t depth = 1;
+    for (at += 2; at + 1 < text_.size(); ++at) {
+      const std::string_view two = text_.substr(at, 2);
+      if (two != "/*" && two != "*/") continue;
+      depth += two == "/*" ? 1 : std::size_t(-1);
+      ++at;
+      if (depth == 0) return at + 1;
     }
     closed_ = false;
     return text_.size();
+  }
+
+  // A doubled quote does not end it.
+  std::size_t end_of_quotes(std::size_t at) {
+    const char quote = text_[at];
+    const bool is_e_text = quote == '\'' && (is_marked(at) || goes_on(at));
+    const bool escapes = quote != '`' && (syntax_.backslashes || is_e_text);
+    for (std::size_t i = at + 1; i < text_.size(); ++i) {
+      if (escapes && text_[i] == '\\') {
+        ++i;
+      } else if (text_[i] == quote) {
+        if (i + 1 < text_.size() && text_[i + 1] == quote) {
+          ++i;
+          continue;
+        }
+        if (is_e_text) e_text_end_ = i + 1;
+        return i + 1;
+      }
+    }
+    closed_ = false;
+    return text_.size();
+  }
+
+  // By an E that is a word of its own: in LIKE'\' it is not.
+  bool is_marked(std::size_t at) const {
+    if (!syntax_.e_texts || at == 0 || (text_[at - 1] | 0x20) != 'e') return false;
+    return at == 1 || (!is_word(text_[at - 2]) && text_[at - 2] != '$');
+  }
+
+  // A text on the next line goes on with the one before, and with its backslashes.
+  bool goes_on(std::size_t at) const {
+    if (e_text_end_ == 0) return false;
+    const std::string_view gap = text_.substr(e_text_end_, at - e_text_end_);
+    return gap.find('\n') != std::string_view::npos && is_blank(gap);
   }
 
   std::size_t end_of_dollars(std::size_t at) {
@@ -83,18 +128,20 @@ class Splitter {
 
   const std::string_view text_;
   const SqlSyntax& syntax_;
+  std::size_t e_text_end_ = 0;
   bool closed_ = true;
 };
 
-// What ends a transaction, or leaves the protocol of queued statements.
-constexpr std::array<std::string_view, 13> refused_words{
-    "begin", "commit",  "rollback", "savepoint", "abort", "end",      "prepare",
-    "start", "release", "discard",  "copy",      "xa",    "delimiter"};
-
-// The counters of segment ids are drawn through a handler's transaction.
-bool is_book(std::string_view word) { return word.starts_with("once_") && word != "once_counter"; }
-
 }  // namespace
+
+const SqlSyntax& syntax_of(SqlDialect dialect) {
+  switch (dialect) {
+    case SqlDialect::sqlite: return sqlite_syntax;
+    case SqlDialect::postgresql: return postgres_syntax;
+    case SqlDialect::mysql: break;
+  }
+  return mysql_syntax;
+}
 
 void split_sql(std::string_view statement, const SqlSyntax& syntax,
                const std::function<void(SqlPiece, std::string_view)>& take) {
@@ -129,28 +176,11 @@ bool is_write(std::string_view statement) {
   return std::find(writes.begin(), writes.end(), first_word(statement)) != writes.end();
 }
 
-Status check_handler_statement(std::string_view statement, const SqlSyntax& syntax) {
-  std::string first;
-  bool names_books = false;
-  split_sql(statement, syntax, [&](SqlPiece piece, std::string_view text) {
-    if (piece == SqlPiece::quoted || piece == SqlPiece::unclosed) {
-      const bool is_name = text.front() == '"' || text.front() == '`';
-      names_books = names_books || (is_name && is_book(lower(text.substr(1, text.size() - 2))));
-    } else if (piece == SqlPiece::word) {
-      const std::string word = lower(text);
-      if (first.empty()) first = word;
-      names_books = names_books || is_book(word);
-    }
-  });
-  if (first.empty())
-    return fail(Remedy::stop, "sql", fmt::format("\"{}\" is no statement", statement));
-  const bool ends =
-      std::find(refused_words.begin(), refused_words.end(), first) != refused_words.end();
-  if (!ends && (!names_books || first == "select")) return {};
-  return fail(Remedy::stop, "sql",
-              fmt::format("\"{}\": a handler may neither end the transaction nor change the books "
-                          "of Once",
-                          statement));
+std::string_view name_in(std::string_view quoted, const SqlSyntax& syntax) {
+  const char quote = quoted.front();
+  const bool is_name = (quote == '"' && !syntax.backslashes) || (quote == '`' && syntax.backticks) ||
+                       (quote == '[' && syntax.brackets);
+  return is_name && quoted.size() >= 2 ? quoted.substr(1, quoted.size() - 2) : std::string_view();
 }
 
 }  // namespace once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/result.h>
+#include <once/sql.h>
 
 #include <cstdint>
 #include <functional>
@@ -12,11 +12,24 @@ namespace once {
 
 // How a dialect of SQL writes what must not be looked into.
 struct SqlSyntax {
-  bool dollar_quotes = false;  // $tag$ ... $tag$
-  bool backticks = false;      // `name`
-  bool backslashes = false;    // escape in every quoted text; else only in E'...'
-  bool hash_comments = false;  // # to the end of the line
+  bool dollar_quotes = false;    // $tag$ ... $tag$
+  bool backticks = false;        // `name`
+  bool brackets = false;         // [name]
+  bool backslashes = false;      // escape in every quoted text
+  bool e_texts = false;          // E'...', the only one with backslashes
+  bool hash_comments = false;    // # to the end of the line
+  bool spaced_dashes = false;    // -- begins a comment only if a blank follows
+  bool nested_comments = false;  // /* /* */ */
 };
+
+inline constexpr SqlSyntax sqlite_syntax{.backticks = true, .brackets = true};
+inline constexpr SqlSyntax postgres_syntax{
+    .dollar_quotes = true, .e_texts = true, .nested_comments = true};
+// With the SQL mode that every connection of ours sets.
+inline constexpr SqlSyntax mysql_syntax{
+    .backticks = true, .backslashes = true, .hash_comments = true, .spaced_dashes = true};
+
+const SqlSyntax& syntax_of(SqlDialect dialect);
 
 enum class SqlPiece : std::uint8_t {
   quoted,     // text, a quoted name or a comment
@@ -40,7 +53,7 @@ std::string first_word(std::string_view statement);
 // It inserts, changes or deletes rows, and begins with what it does.
 bool is_write(std::string_view statement);
 
-// Refuses what a handler may not do: end the transaction, or change the books of Once.
-[[nodiscard]] Status check_handler_statement(std::string_view statement, const SqlSyntax& syntax);
+// The name in a quoted piece; empty if it is a text or a comment.
+std::string_view name_in(std::string_view quoted, const SqlSyntax& syntax);
 
 }  // namespace once

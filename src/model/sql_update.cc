@@ -94,13 +94,10 @@ class Tokenizer {
     Token* const before = touched();
     if (quote == (syntax_.backticks ? '`' : '"')) {
       const std::string_view name = text.substr(1, text.size() - 2);
-      known_ = known_ && (before == nullptr || before->kind == Kind::symbol);
+      known_ = known_ && (before == nullptr || before->kind == Kind::symbol) &&
+               name.find(quote) == std::string_view::npos;
       push(Kind::name, text, syntax_.backticks ? lower(name) : std::string(name));
     } else if (quote == '\'' || quote == '"') {
-      if (before != nullptr && before->kind == Kind::text) {  // a quote in it was doubled
-        before->text += text;
-        return;
-      }
       known_ = known_ && (before == nullptr || before->kind == Kind::symbol);
       push(Kind::text, text, {});
     } else {

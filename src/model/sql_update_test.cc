@@ -6,8 +6,8 @@
 namespace once {
 namespace {
 
-constexpr SqlSyntax postgres{.dollar_quotes = true};
-constexpr SqlSyntax mysql{.backticks = true, .backslashes = true, .hash_comments = true};
+constexpr const SqlSyntax& postgres = postgres_syntax;
+constexpr const SqlSyntax& mysql = mysql_syntax;
 
 using Names = std::set<std::string>;
 using Keys = std::vector<KeyedUpdate::Key>;

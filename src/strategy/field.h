@@ -17,6 +17,7 @@ inline Field field_of(const Value& value) {
     Field operator()(double number) const { return number; }
     Field operator()(std::string_view text) const { return std::string(text); }
     Field operator()(Blob blob) const { return std::string(blob.bytes); }
+    Field operator()(Decimal decimal) const { return std::string(decimal.digits); }
   };
   return std::visit(Reader{}, value.variant());
 }

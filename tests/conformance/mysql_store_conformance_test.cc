@@ -2,6 +2,7 @@
 // The suite of all stores, on a real MariaDB.
 #include "conformance/server_under_test.h"
 #include "conformance/store_suite.h"
+#include "conformance/store_suite_joined.h"
 #include "conformance/store_suite_sql.h"
 #include "conformance/store_suite_updates.h"
 #include "testing/mysql_home.h"
@@ -16,6 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Mysql, RepairSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpdateSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, TogetherSuite, ::testing::Values(mysql));
+INSTANTIATE_TEST_SUITE_P(Mysql, JoinedSuite, ::testing::Values(mysql));
 
 }  // namespace
 }  // namespace once::testing

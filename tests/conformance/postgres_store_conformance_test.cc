@@ -2,6 +2,7 @@
 // The suite of all stores, on a real PostgreSQL.
 #include "conformance/server_under_test.h"
 #include "conformance/store_suite.h"
+#include "conformance/store_suite_joined.h"
 #include "conformance/store_suite_sql.h"
 #include "conformance/store_suite_updates.h"
 #include "testing/postgres_home.h"
@@ -16,6 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RepairSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, SqlStoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, UpdateSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, TogetherSuite, ::testing::Values(postgres));
+INSTANTIATE_TEST_SUITE_P(Postgres, JoinedSuite, ::testing::Values(postgres));
 
 }  // namespace
 }  // namespace once::testing

@@ -33,6 +33,12 @@ class ServerUnderTest final : public StoreUnderTest {
   void jump_clock(std::int64_t ms) override { skew_ms_ += ms; }
   std::string effect_table() const override { return Home::effect_table; }
   std::string kinds_table() const override { return Home::kinds_table; }
+  void define(const std::string& statement) override {
+    if constexpr (requires { Home::schema_commits; })
+      Home::administer(statement, Home::in(place_));
+    else
+      StoreUnderTest::define(statement);
+  }
 
   static StoreFactory factory() {
     return {Home::name, [] { return std::make_unique<ServerUnderTest<Home>>(); }};

@@ -40,6 +40,16 @@ class StoreUnderTest {
   virtual std::string effect_table() const { return {}; }
   // A table `kinds` with columns for 64-bit numbers, doubles, text, bytes and text.
   virtual std::string kinds_table() const { return {}; }
+  // Changes the schema, as the owner of the database does.
+  virtual void define(const std::string& statement) { define_in(store(), statement); }
+
+  static void define_in(Store& store, const std::string& statement) {
+    auto transaction = store.begin("setup").value();
+    const Status done = transaction->sql()->execute(statement);
+    ASSERT_TRUE(done) << done.error().text;
+    const Status committed = transaction->commit();
+    ASSERT_TRUE(committed) << committed.error().text;
+  }
 };
 
 // The machine's clock, which somebody can set.
@@ -116,10 +126,7 @@ class StoreSuite : public ::testing::TestWithParam<StoreFactory> {
  protected:
   void SetUp() override {
     under_test_ = GetParam().make();
-    if (!store().traits().sql) return;
-    auto transaction = begin("setup");
-    ASSERT_TRUE(transaction->sql()->execute(under_test_->effect_table()));
-    ASSERT_TRUE(transaction->commit());
+    if (store().traits().sql) define(under_test_->effect_table());
   }
 
   Store& store() { return under_test_->store(); }
@@ -127,6 +134,7 @@ class StoreSuite : public ::testing::TestWithParam<StoreFactory> {
   Outbox& outbox() { return *store().outbox(); }
   ClaimStore& claims() { return *store().claims(); }
   void reopen() { under_test_->reopen(); }
+  void define(const std::string& statement) { under_test_->define(statement); }
 
   std::unique_ptr<Transaction> begin(std::string_view scope = "shop") {
     auto transaction = store().begin(scope);

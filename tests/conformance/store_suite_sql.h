@@ -13,9 +13,8 @@ class SqlStoreSuite : public StoreSuite {
  protected:
   void SetUp() override {
     StoreSuite::SetUp();
+    define("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER CHECK (balance >= 0))");
     auto transaction = begin("setup");
-    ASSERT_TRUE(transaction->sql()->execute(
-        "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER CHECK (balance >= 0))"));
     for (int id = 1; id <= 3; ++id)
       ASSERT_TRUE(transaction->sql()->execute("INSERT INTO account VALUES (?, 100)", {id}));
     ASSERT_TRUE(transaction->commit());
@@ -95,9 +94,9 @@ TEST_P(SqlStoreSuite, writes_are_there_after_the_commit_and_seen_before_it) {
 
 TEST_P(SqlStoreSuite, values_of_every_kind_come_back_as_they_were) {
   const std::string bytes("\0\xff'\"", 4);
+  define(under_test_->kinds_table());
   auto transaction = begin();
   SqlTransaction& sql = *transaction->sql();
-  ASSERT_TRUE(sql.execute(under_test_->kinds_table()));
   ASSERT_TRUE(sql.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
                           {std::int64_t{-9'000'000'000}, 1.5, "text ä", Blob{bytes}, nullptr}));
   ASSERT_TRUE(sql.execute("INSERT INTO kinds VALUES (?, ?, ?, ?, ?)",
@@ -275,8 +274,8 @@ TEST_P(SqlStoreSuite, values_of_every_kind_are_the_same_in_many_equal_writes) {
   Rows expected;
   // The second half is counted, which a server may do in another way.
   const auto expect = [](std::size_t i) { return i < 30 ? Expect{} : rows(1); };
+  define(under_test_->kinds_table());
   ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
-    ONCE_TRY(sql.execute(under_test_->kinds_table()));
     for (std::size_t i = 0; i < 60; ++i) {
       const std::int64_t number = i == 0 ? -limit - 1 : i == 59 ? limit : static_cast<int>(i);
       const std::string& text = texts[i % texts.size()];

@@ -144,6 +144,19 @@ TEST_P(StoreSuite, segment_ids_of_threads_and_makers_are_different) {
   EXPECT_EQ(ids.size(), 1000u);
 }
 
+// Nobody has drawn from these counters: who comes first makes the row, and both must not have it.
+TEST_P(StoreSuite, segment_ids_of_first_draws_at_once_are_different) {
+  for (int round = 0; round < 40; ++round) {
+    const SegmentOptions options{"orders " + std::to_string(round), 10};
+    std::array<std::string, 2> ids;
+    std::vector<std::thread> threads;
+    for (std::string& id : ids)
+      threads.emplace_back([&] { id = make_segment_ids(store(), options).value()->next().value(); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_NE(ids[0], ids[1]) << "in round " << round;
+  }
+}
+
 TEST_P(StoreSuite, segment_ids_skip_a_range_whose_draw_is_in_doubt) {
   SegmentOptions options;
   options.name = "orders";

@@ -57,19 +57,12 @@ class Worker {
     if (!store_->traits().sql) return {};
     auto transaction = ONCE_TRY(store_->begin("setup"));
     SqlTransaction& sql = *transaction->sql();
+    if (sql.dialect() == SqlDialect::mysql) return {};  // stores.py did: no transaction can
     for (const char* table : {"order_effects", "point_effects"})
-      ONCE_TRY(sql.execute(fmt::format("CREATE TABLE IF NOT EXISTS {} (n {} PRIMARY KEY, id TEXT)",
-                                       table, growing_number(sql.dialect()))));
+      ONCE_TRY(sql.execute(
+          fmt::format("CREATE TABLE IF NOT EXISTS {} (n {} PRIMARY KEY, id TEXT)", table,
+                      sql.dialect() == SqlDialect::sqlite ? "INTEGER" : "BIGSERIAL")));
     return transaction->commit();
-  }
-
-  static const char* growing_number(SqlDialect dialect) {
-    switch (dialect) {
-      case SqlDialect::sqlite: return "INTEGER";
-      case SqlDialect::postgresql: return "BIGSERIAL";
-      case SqlDialect::mysql: return "BIGINT AUTO_INCREMENT";
-    }
-    return "";
   }
 
   // A row, or a line of the text under this name.

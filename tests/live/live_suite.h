@@ -87,8 +87,8 @@ class LiveSuite : public ::testing::TestWithParam<LiveKind> {
     };
     if (!store->traits().sql)
       return write([](Transaction& it) { return it.key_value()->erase("effects"); });
-    write([](Transaction& it) { return it.sql()->execute("DROP TABLE IF EXISTS effect"); });
-    write([](Transaction& it) { return it.sql()->execute(GetParam().effect_table); });
+    GetParam().administer("DROP TABLE IF EXISTS effect", server().url());
+    GetParam().administer(GetParam().effect_table, server().url());
   }
 
   void send(int from, int to, const std::string& producer_name = "shop") {

@@ -10,6 +10,7 @@ using Home = MysqlHome;
 RunKind mariadb() {
   return {
       [] { return Home::in(Home::make_place()); },
+      Home::administer,
       {"CREATE TABLE flow (n BIGINT AUTO_INCREMENT PRIMARY KEY, id VARCHAR(200) UNIQUE, account "
        "VARCHAR(10) NOT NULL, amount SMALLINT CHECK (amount > 0), day DATE, kind ENUM ('cash', "
        "'card')) COLLATE utf8mb4_bin",
@@ -33,7 +34,7 @@ class LargeMessage : public RunServer {
 };
 
 TEST_P(LargeMessage, what_no_packet_can_hold_is_parked_and_the_others_go_on) {
-  sql("CREATE TABLE copies (a LONGTEXT, b LONGTEXT)");
+  define("CREATE TABLE copies (a LONGTEXT, b LONGTEXT)");
   send_large(5'000'000);
   const Answer answer = run(twice(), {"-o", "json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.err;
@@ -43,7 +44,7 @@ TEST_P(LargeMessage, what_no_packet_can_hold_is_parked_and_the_others_go_on) {
 
 // Not even its row among the parked ones: a person has to act.
 TEST_P(LargeMessage, what_cannot_even_be_parked_ends_the_run_and_says_why) {
-  sql("CREATE TABLE copies (a LONGTEXT, b LONGTEXT)");
+  define("CREATE TABLE copies (a LONGTEXT, b LONGTEXT)");
   send_large(9'000'000);
   const Answer answer = run(twice());
   EXPECT_EQ(answer.exit_code, 6) << answer.err;

@@ -9,6 +9,7 @@ using Home = PostgresHome;
 
 RunKind postgres() {
   return {[] { return Home::in(Home::make_place()); },
+          Home::administer,
           {"CREATE TYPE kinds AS ENUM ('cash', 'card')",
            "CREATE TABLE flow (n BIGSERIAL PRIMARY KEY, id TEXT UNIQUE, account VARCHAR(10) NOT "
            "NULL, amount SMALLINT CHECK (amount > 0), day DATE, kind kinds)",

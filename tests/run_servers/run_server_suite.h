@@ -22,6 +22,7 @@ using Lines = std::vector<std::string>;
 // What differs from one server to the other.
 struct RunKind {
   std::string (*place_url)();  // of a place of its own
+  void (*administer)(const std::string& statement, const std::string& url);
   Lines tables;                // flow, with an `n` that counts, and account
 };
 
@@ -35,11 +36,12 @@ class RunServer : public ::testing::TestWithParam<RunKind> {
     ::unsetenv("ONCE_POINT");
     for (const char* topic : {"deposits", "done"})
       ASSERT_EQ(run_once({"topic", "create", "file:" + scratch_.path(topic)}).exit_code, 0);
-    for (const std::string& table : GetParam().tables) sql(table);
+    for (const std::string& table : GetParam().tables) define(table);
     sql("INSERT INTO account VALUES ('ann', 0), ('bob', 0)");
   }
   void TearDown() override { ::unsetenv("ONCE_POINT"); }
 
+  void define(const std::string& statement) { GetParam().administer(statement, url_); }
   // Runs a statement from outside and answers the first column.
   Lines sql(const std::string& statement) {
     auto store = open_store(url_).value();

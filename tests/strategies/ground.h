@@ -27,6 +27,9 @@ class Ground {
   virtual bool shared_by_processes() const = 0;
   // As StoreUnderTest::effect_table; empty where there are no tables.
   virtual std::string effect_table() const { return {}; }
+  virtual void define(const std::string& statement) {
+    StoreUnderTest::define_in(*open(), statement);
+  }
 };
 
 struct GroundFactory {

@@ -22,6 +22,12 @@ class ServerGround final : public Ground {
   }
   bool shared_by_processes() const override { return true; }
   std::string effect_table() const override { return Home::effect_table; }
+  void define(const std::string& statement) override {
+    if constexpr (requires { Home::schema_commits; })
+      Home::administer(statement, Home::in(place_));
+    else
+      Ground::define(statement);
+  }
 
   static GroundFactory factory() {
     return {Home::name, [] { return std::make_unique<ServerGround<Home>>(); }};

@@ -15,7 +15,10 @@ namespace once::testing {
 // As PostgresHome: a MariaDB, whose places are databases.
 struct MysqlHome {
   static constexpr const char* name = "mysql";
+  // Only a commit is written so: what else has these letters is in small ones.
   static constexpr const char* commit_mark = "COMMIT";
+  // No transaction can change the schema: it would be committed.
+  static constexpr bool schema_commits = true;
   static constexpr const char* effect_table =
       "CREATE TABLE effect (number BIGINT AUTO_INCREMENT PRIMARY KEY, id VARBINARY(1024) NOT NULL)";
   static constexpr const char* kinds_table =

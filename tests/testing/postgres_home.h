@@ -16,6 +16,7 @@ namespace once::testing {
 // for each test that asks for one. Other homes (mysql_home.h) have the same members.
 struct PostgresHome {
   static constexpr const char* name = "postgres";
+  // Only a commit is written so: what else has these letters is in small ones.
   static constexpr const char* commit_mark = "COMMIT";
   static constexpr const char* effect_table =
       "CREATE TABLE effect (number BIGSERIAL PRIMARY KEY, id BYTEA NOT NULL)";

@@ -48,6 +48,7 @@ int bind(sqlite3_stmt* statement, int index, const Value& value) {
       return sqlite3_bind_blob(statement, index, b.bytes.data(), size_of(b.bytes),
                                SQLITE_TRANSIENT);
     }
+    int operator()(Decimal d) const { return (*this)(d.digits); }
   };
   return std::visit(Binder{statement, index}, value.variant());
 }

@@ -50,6 +50,7 @@ struct Column {
 
 bool RowTypes::take(std::span<const Value> row) {
   for (std::size_t i = 0; i < types_.size(); ++i) {
+    if (std::holds_alternative<Decimal>(row[i].variant())) return false;
     const std::size_t type = row[i].variant().index();
     if (type != null && types_[i] != null && types_[i] != type) return false;
   }
@@ -60,7 +61,8 @@ bool RowTypes::take(std::span<const Value> row) {
 
 enum_field_types RowTypes::of(std::size_t column) const {
   constexpr enum_field_types types[] = {MYSQL_TYPE_STRING, MYSQL_TYPE_LONGLONG, MYSQL_TYPE_DOUBLE,
-                                        MYSQL_TYPE_STRING, MYSQL_TYPE_BLOB};
+                                        MYSQL_TYPE_STRING, MYSQL_TYPE_BLOB,
+                                        MYSQL_TYPE_NEWDECIMAL};
   static_assert(std::variant_size_v<Value::Variant> == std::size(types));
   return types[types_[column]];
 }

@@ -16,7 +16,8 @@
 
 namespace once {
 
-// The types of the parameters of rows that can be sent together. A null fits every type.
+// The types of the parameters of rows that can be sent together. A null fits every type. A decimal
+// fits none: how many digits a result has depends on those of the number itself.
 class RowTypes {
  public:
   explicit RowTypes(std::size_t columns) : types_(columns, null) {}

@@ -4,6 +4,7 @@
 #include <errmsg.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -108,19 +109,6 @@ Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const MysqlAddres
   return connection;
 }
 
-Status MysqlConnection::configure() {
-  // Strict: what does not fit is an error, not a warning. Read committed: a duplicate that waited
-  // for its rival must see what that has written, and gaps are not locked.
-  ONCE_TRY(send("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"));
-  ONCE_TRY(send("SET NAMES utf8mb4 COLLATE utf8mb4_bin"));
-  ONCE_TRY(send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"));
-  ONCE_TRY(send("SET SESSION innodb_lock_wait_timeout = 10"));
-  ONCE_TRY(send("SET SESSION autocommit = 1"));
-  const auto answer = ONCE_TRY(ask("SELECT @@max_allowed_packet"));
-  packet_bytes_max_ = static_cast<std::size_t>(answer->number(0, 0));
-  return {};
-}
-
 // The server would close the connection, which looks as if it were away: a message that is too
 // large would be tried for ever.
 Status MysqlConnection::check_fits(std::string_view statement, std::size_t bytes) const {
@@ -221,13 +209,13 @@ std::size_t MysqlConnection::equal_run(std::span<const Pending> pending) const {
   const Pending& first = pending.front();
   const std::size_t columns = first.values.values().size();
   const bool is_known = first.is_counted ? knows_loops_ : knows_bulk_;
-  if (!is_known || columns == 0 || !first.pieces->is_write()) return 1;
+  if (!is_known || columns == 0 || !first.pieces->is_joinable()) return 1;
   RowTypes types(columns);
   std::size_t count = 0;
   while (count < pending.size() && pending[count].is_counted == first.is_counted &&
          pending[count].pieces == first.pieces && types.take(pending[count].values.values()))
     ++count;
-  return count;
+  return std::max<std::size_t>(count, 1);
 }
 
 void MysqlConnection::flush_packet(std::span<const Pending> pending) {
@@ -285,7 +273,10 @@ std::optional<Error> MysqlConnection::run_bulk(BulkStatement& bulk,
   std::vector<Value> values;
   for (const Pending& one : pending)
     values.insert(values.end(), one.values.values().begin(), one.values.values().end());
-  if (bulk.run(values, pending.size())) return std::nullopt;
+  if (bulk.run(values, pending.size())) {
+    watch(SqlStage::statement, pending.front().statement);
+    return std::nullopt;
+  }
   return error(SqlStage::statement, pending.front().statement, bulk.code(), bulk.text());
 }
 
@@ -320,6 +311,7 @@ bool MysqlConnection::receive(const Pending& pending, bool failed) {
     if (!failed) {
       auto answer = std::make_unique<MysqlAnswer>(
           result, static_cast<std::int64_t>(mysql_affected_rows(&handle_)));
+      watch(pending.stage, pending.statement);
       if (pending.then && pending.is_counted) remember(pending.then(std::move(answer)));
       return true;
     }
@@ -335,20 +327,6 @@ void MysqlConnection::tell(const Pending& pending, Error error) {
 Status MysqlConnection::sync() {
   flush();
   return std::exchange(first_, Status());
-}
-
-bool MysqlConnection::reset() {
-  pending_.clear();
-  pending_bytes_ = 0;
-  first_ = {};
-  if (broken_) return false;
-  // Answers that nobody took are in the way of the next statement.
-  while (mysql_more_results(&handle_)) {
-    if (mysql_next_result(&handle_) != 0) return false;
-    MYSQL_RES* const result = mysql_store_result(&handle_);
-    if (result != nullptr) mysql_free_result(result);
-  }
-  return mysql_rollback(&handle_) == 0;
 }
 
 }  // namespace once

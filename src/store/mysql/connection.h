@@ -62,8 +62,14 @@ class MysqlConnection final : public SqlConnection {
               SqlStage stage) override;
   Status send_uncounted(std::string_view statement, std::span<const Value> values,
                         Then then) override;
+  Status begin() override;
+  Status commit() override;
   Status sync() override;
   bool reset() override;
+  // Begins a transaction that only we can end: the server refuses whatever would commit it, also
+  // inside of procedures. (It is one of XA, which costs a statement more.)
+  [[nodiscard]] Status begin_guarded();
+  bool is_guarded() const { return !guard_.empty(); }
 
   bool knows_bulk() const { return knows_bulk_; }
   // Runs a write for many rows, after all that is queued; answers how many rows it touched. The
@@ -98,7 +104,11 @@ class MysqlConnection final : public SqlConnection {
   using Counts = std::vector<std::int64_t>;
 
   explicit MysqlConnection(std::string where) : where_(std::move(where)) {}
+  // Settings of the session, whatever the server's defaults are (session.cc).
   Status configure();
+  // Notices that the transaction is gone, or has begun or ended as it should.
+  void watch(SqlStage stage, std::string_view statement);
+  bool end_transaction();
   Status check_fits(std::string_view statement, std::size_t bytes) const;
   Result<Pieces> pieces_of(std::string_view statement);
   Status queue(std::string_view statement, std::span<const Value> values, Then then, SqlStage stage,
@@ -144,6 +154,8 @@ class MysqlConnection final : public SqlConnection {
   std::unordered_map<std::string, std::unique_ptr<BulkStatement>> bulk_;
   std::unordered_map<std::string, SetUpdate> sets_;  // by the statement as it was written
   Status first_;                                     // the first error since the last sync
+  bool in_transaction_ = false;
+  std::string guard_;  // the name of a guarded transaction
   bool broken_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/assert.h"
 #include "base/hex.h"
 #include "store/mysql/render.h"
 
@@ -28,6 +29,7 @@ struct JsonValue {
   void operator()(double number) const { append_number(into, number); }
   void operator()(std::string_view text) const { quote(text); }
   void operator()(Blob blob) const { quote(blob.bytes); }
+  void operator()(Decimal) const { ONCE_ASSERT(false); }  // RowTypes takes none
 
   void quote(std::string_view bytes) const {
     into += '"';

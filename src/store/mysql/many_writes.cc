@@ -101,6 +101,7 @@ std::optional<Error> MysqlConnection::run_counted(std::span<const Pending> pendi
   auto counts = run_together(equal, prepared);
   if (counts && counts->empty()) counts = run_loop(equal, prepared);
   if (!counts) return counts.error();
+  watch(SqlStage::statement, equal.statement);
   for (std::size_t i = 0; i < pending.size(); ++i)
     if (pending[i].then) remember(pending[i].then(std::make_unique<SqlCount>((*counts)[i])));
   return std::nullopt;

@@ -13,8 +13,7 @@ namespace {
 
 constexpr SqlWords mysql_words{
     .dialect = SqlDialect::mysql,
-    .syntax = mysql_syntax,
-    .now_ms = "CAST(unix_timestamp(now(3)) * 1000 AS SIGNED)",
+    .now_ms = mysql_now_ms,
     .insert = "INSERT IGNORE INTO",
     .skip_present = "",
     .share = "LOCK IN SHARE MODE",
@@ -34,12 +33,18 @@ Result<std::unique_ptr<MysqlStore>> MysqlStore::open(const std::string& url,
   ONCE_TRY(store->check_settings(*connection));
   ONCE_TRY(migrate_mysql(*connection, store->where()));
   ONCE_TRY(store->read_identity(*connection));
+  ONCE_TRY(store->check_own_tables(*connection));
   return store;
 }
 
 Result<std::unique_ptr<SqlConnection>> MysqlStore::connect() {
   auto connection = ONCE_TRY(MysqlConnection::open(address_));
   return connection;
+}
+
+Status MysqlStore::begin_on(SqlConnection& connection) {
+  return guards_transactions_ ? static_cast<MysqlConnection&>(connection).begin_guarded()
+                              : connection.begin();
 }
 
 Status MysqlStore::check_settings(SqlConnection& connection) const {
@@ -69,7 +74,8 @@ Status MysqlStore::check_settings(SqlConnection& connection) const {
 
 std::unique_ptr<Transaction> MysqlStore::make_transaction(std::int64_t scope_number,
                                                           std::string_view scope, Lease lease) {
-  return std::make_unique<MysqlTransaction>(*this, scope_number, scope, std::move(lease));
+  return std::make_unique<MysqlTransaction>(*this, scope_number, scope, std::move(lease),
+                                            guards_transactions_);
 }
 
 // Those who admit share a lock on this row until they commit (transaction.cc).

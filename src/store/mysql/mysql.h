@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ class MysqlStore final : public ServerStore {
   Status check_settings(SqlConnection& connection) const;
 
   Result<std::unique_ptr<SqlConnection>> connect() override;
+  Status begin_on(SqlConnection& connection) override;
+  Result<std::string> untransactional(SqlConnection& connection,
+                                      const std::vector<SqlName>& names) override;
   std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
                                                 Lease lease) override;
   Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
@@ -30,6 +34,8 @@ class MysqlStore final : public ServerStore {
                                   std::size_t rows_max) override;
 
   const MysqlAddress address_;
+  // A handler calls procedures, which could commit.
+  std::atomic<bool> guards_transactions_{false};
 };
 
 }  // namespace once

@@ -12,9 +12,6 @@
 
 namespace once {
 
-inline constexpr SqlSyntax mysql_syntax{
-    .backticks = true, .backslashes = true, .hash_comments = true};
-
 // A statement, cut at its parameters, so that it can be used for many values. One that is several,
 // or whose quotes or comments are not closed, is refused: it would run into the next.
 class StatementPieces {
@@ -27,7 +24,7 @@ class StatementPieces {
   // are written in hexadecimal: whatever they hold, they cannot end what they stand in. The values
   // were checked.
   void render(std::span<const Value> values, std::string& into) const;
-  bool is_write() const { return once::is_write(statement_); }
+  bool is_joinable() const { return is_joinable_; }
   bool may_change_tables() const { return may_change_tables_; }
   // With one `?` for each parameter, as a server prepares it.
   std::string prepared() const;
@@ -35,8 +32,13 @@ class StatementPieces {
  private:
   std::string statement_;
   std::vector<std::string> pieces_;  // before, between and behind the parameters
+  bool is_joinable_ = false;
   bool may_change_tables_ = false;
 };
+
+// The digits of a decimal as an exact number is written, without an exponent; empty if it is not
+// one, or has more digits than the server computes with.
+std::string decimal_literal(std::string_view digits);
 
 // With all its digits, and so that no parser takes it for a decimal.
 void append_number(std::string& into, double number);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "model/handler_statement.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
 #include "store/mysql/connection.h"
@@ -58,9 +59,8 @@ std::int64_t random_token() {
 // Shared by all who admit, until they commit: who moves the horizon waits for them.
 Result<MysqlTransaction::Moment> MysqlTransaction::moment() {
   if (moment_) return *moment_;
-  constexpr std::string_view ask =
-      "SELECT horizon_ms, CAST(unix_timestamp(now(3)) * 1000 AS SIGNED) FROM once_horizon "
-      "WHERE scope = ? LOCK IN SHARE MODE";
+  const std::string ask = fmt::format(
+      "SELECT horizon_ms, {} FROM once_horizon WHERE scope = ? LOCK IN SHARE MODE", mysql_now_ms);
   auto answer = ONCE_TRY(connection().ask(ask, {scope_number()}));
   if (answer->rows() == 0) {
     ONCE_TRY(connection().send("INSERT IGNORE INTO once_horizon VALUES (?, 0)", {scope_number()}));
@@ -68,6 +68,17 @@ Result<MysqlTransaction::Moment> MysqlTransaction::moment() {
   }
   moment_ = {answer->number(0, 0), answer->number(0, 1)};
   return *moment_;
+}
+
+// Only a transaction that was begun so can be guarded: the first call of a procedure is tried again
+// in the next one.
+Status MysqlTransaction::allow(std::string_view statement) {
+  if (first_keyword(statement, SqlDialect::mysql) != "call" ||
+      static_cast<MysqlConnection&>(connection()).is_guarded())
+    return {};
+  guards_ = true;
+  return fail(Remedy::retry, "conflict",
+              where() + ": a procedure needs a transaction that it cannot commit; try again");
 }
 
 Status MysqlTransaction::record_ids(Admission& admission) {

@@ -99,14 +99,10 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
                                               : "",
                                     SqlStage::open, connection->where_, "connect", native));
   }
-  PQsetNoticeProcessor(
-      handle, [](void*, const char*) {}, nullptr);
+  PQsetNoticeReceiver(handle, note, connection.get());
   if (PQenterPipelineMode(handle) != 1)
     return fail(Remedy::stop, "config", connection->where_ + ": no pipeline mode");
-  // A duplicate that meets an open transaction waits, but not for ever; neither does a lock that a
-  // stopped process holds.
-  ONCE_TRY(connection->send("SET lock_timeout = '10s'"));
-  ONCE_TRY(connection->send("SET idle_in_transaction_session_timeout = '60s'"));
+  ONCE_TRY(connection->configure());
   ONCE_TRY(connection->sync());
   return connection;
 }
@@ -196,7 +192,7 @@ Status PgConnection::queue(Pending pending, const Parameters& parameters) {
                              parameters.values(), parameters.lengths(), parameters.formats(), 0);
   }
   if (sent != 1) return fail(broken(SqlStage::statement, text));
-  if (is_plain && text == "BEGIN") in_transaction_ = true;
+  if (pending.stage == SqlStage::begin) in_transaction_ = true;
   pending_.push_back(std::move(pending));
   return {};
 }
@@ -213,7 +209,11 @@ Status PgConnection::receive(const Pending& pending) {
     if (pending.stage == SqlStage::commit && std::string_view(PQcmdStatus(first)) != "COMMIT")
       return fail(Remedy::retry, "conflict",
                   where_ + ": the transaction was rolled back by the server");
-    if (pending.stage == SqlStage::commit) in_transaction_ = false;
+    if (pending.stage == SqlStage::commit) {
+      in_transaction_ = false;
+      if (std::exchange(committed_nothing_, false))
+        return fail(transaction_lost(where_, "a statement before the commit"));
+    }
     return pending.then ? pending.then(std::move(answer)) : Status();
   }
   if (pending.is_preparation) prepared_.erase(pending.statement);
@@ -249,6 +249,7 @@ void PgConnection::remember(const Status& done) {
 Status PgConnection::take_answers() {
   if (pending_.empty()) return {};
   Status first;
+  const std::string last = pending_.back().statement;
   // Sent and unanswered: whether a commit among them was run is not known.
   const bool sent = PQpipelineSync(handle_) == 1;
   if (!sent) broken_ = true;
@@ -265,6 +266,8 @@ Status PgConnection::take_answers() {
   }
   // All answers are here: a connection that is lost now only cannot be used again.
   if (!broken_) receive_sync();
+  if (first && in_transaction_ && !broken_ && PQtransactionStatus(handle_) == PQTRANS_IDLE)
+    first = fail(transaction_lost(where_, last));
   return first;
 }
 
@@ -281,17 +284,6 @@ Status PgConnection::script(const std::string& statements) {
   PQclear(result);
   if (PQenterPipelineMode(handle_) != 1) broken_ = true;
   return done;
-}
-
-bool PgConnection::reset() {
-  writes_ = {};
-  first_ = {};
-  if (broken_) return false;
-  if (!pending_.empty() && !sync() && broken_) return false;
-  in_transaction_ = false;
-  if (PQtransactionStatus(handle_) == PQTRANS_IDLE) return true;
-  sets_.clear();  // a table that was made in the transaction is gone with it
-  return send("ROLLBACK") && sync();
 }
 
 }  // namespace once

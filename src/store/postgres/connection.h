@@ -57,6 +57,8 @@ class PgConnection final : public SqlConnection {
   using SqlConnection::send;
   Status send(std::string_view statement, std::span<const Value> values, Then then,
               SqlStage stage) override;
+  Status begin() override;
+  Status commit() override;
   Status sync() override;
   bool reset() override;
 
@@ -88,6 +90,10 @@ class PgConnection final : public SqlConnection {
   };
 
   PgConnection(PGconn* handle, std::string where) : handle_(handle), where_(std::move(where)) {}
+  // Settings of the session, whatever the defaults of server, database and user are (session.cc).
+  Status configure();
+  Status restore_session();
+  static void note(void* self, const PGresult* notice);
   const Known& known(std::string_view statement);
   Status queue(Pending pending, const Parameters& parameters);
   Status prepare(const std::string& statement, std::string& name);
@@ -130,6 +136,7 @@ class PgConnection final : public SqlConnection {
   EqualWrites writes_;
   std::unordered_map<std::string, SetUpdate> sets_;  // by the statement with `?`
   bool in_transaction_ = false;
+  bool committed_nothing_ = false;  // the server was told to commit, and there was no transaction
   bool broken_ = false;
 };
 

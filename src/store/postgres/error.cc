@@ -29,6 +29,8 @@ Meaning meaning_of(std::string_view state, SqlStage stage) {
       return {Remedy::recheck, "lost", "the answer to the commit was lost; look up what is there"};
     return away;
   }
+  if (state == "40003")  // the server itself does not know
+    return {Remedy::recheck, "lost", "the outcome is unknown; look up what is there"};
   const std::string_view kind = state.substr(0, 2);
   if (kind == "40" || state == "55P03" || state == "57014")
     return {Remedy::retry, "conflict", "another transaction was in the way; try again"};

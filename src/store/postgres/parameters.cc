@@ -52,6 +52,8 @@ void Parameters::add(const Value& value) {
           add_null();
         else if constexpr (std::is_same_v<Held, Blob>)
           add_binary(std::string(held.bytes));
+        else if constexpr (std::is_same_v<Held, Decimal>)
+          add_text(std::string(held.digits));
         else
           add_text(fmt::format("{}", held));
       },

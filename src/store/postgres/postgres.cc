@@ -16,7 +16,6 @@ constexpr int server_version_min = 120000;
 
 constexpr SqlWords postgres_words{
     .dialect = SqlDialect::postgresql,
-    .syntax = postgres_syntax,
     .now_ms = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
     .insert = "INSERT INTO",
     .skip_present = "ON CONFLICT DO NOTHING",
@@ -48,6 +47,8 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& ur
   ONCE_TRY(store->check_settings(*connection));
   ONCE_TRY(migrate_postgres(*connection, store->where()));
   ONCE_TRY(store->read_identity(*connection));
+  ONCE_TRY(store->check_own_tables(*connection));
+  store->schema_ = ONCE_TRY(store->schema_in(*connection));
   return store;
 }
 
@@ -55,7 +56,24 @@ Result<std::unique_ptr<PgConnection>> PostgresStore::connect_here() {
   return PgConnection::open(url_, where());
 }
 
-Result<std::unique_ptr<SqlConnection>> PostgresStore::connect() { return connect_here(); }
+Result<std::string> PostgresStore::schema_in(PgConnection& connection) const {
+  const auto answer = ONCE_TRY(
+      connection.ask("SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n "
+                     "ON n.oid = c.relnamespace WHERE c.oid = to_regclass('once_ledger')"));
+  return answer->rows() == 1 ? answer->bytes(0, 0) : std::string();
+}
+
+// The search path may have become another one since the store was opened.
+Result<std::unique_ptr<SqlConnection>> PostgresStore::connect() {
+  auto connection = ONCE_TRY(connect_here());
+  if (const std::string found = ONCE_TRY(schema_in(*connection)); found != schema_)
+    return fail(Remedy::stop, "config",
+                fmt::format("{}: the tables of Once were in the schema \"{}\", and a new connection "
+                            "finds {}; has the search_path of the user or the database changed?",
+                            where(), schema_,
+                            found.empty() ? "none" : fmt::format("those in \"{}\"", found)));
+  return connection;
+}
 
 Status PostgresStore::check_settings(PgConnection& connection) const {
   const auto settings = ONCE_TRY(

@@ -22,8 +22,12 @@ class PostgresStore final : public ServerStore {
   PostgresStore(std::string url, ServerStoreOptions options);
   Result<std::unique_ptr<PgConnection>> connect_here();
   Status check_settings(PgConnection& connection) const;
+  // Refuses a connection that would find the tables of somebody else, or none.
+  Result<std::string> schema_in(PgConnection& connection) const;
 
   Result<std::unique_ptr<SqlConnection>> connect() override;
+  Result<std::string> untransactional(SqlConnection& connection,
+                                      const std::vector<SqlName>& names) override;
   std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
                                                 Lease lease) override;
   Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
@@ -31,6 +35,7 @@ class PostgresStore final : public ServerStore {
                                   std::size_t rows_max) override;
 
   const std::string url_;
+  std::string schema_;  // that has our tables
   Guess guess_;
 };
 

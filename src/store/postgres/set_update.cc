@@ -39,6 +39,8 @@ void append_element(std::string& into, const Value& value) {
           append_bytes(into, held.bytes);
         else if constexpr (std::is_same_v<Held, std::string_view>)
           append_quoted(into, held);
+        else if constexpr (std::is_same_v<Held, Decimal>)
+          append_quoted(into, held.digits);
         else
           fmt::format_to(std::back_inserter(into), "{}", held);
       },

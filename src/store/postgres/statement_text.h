@@ -9,8 +9,6 @@
 
 namespace once {
 
-inline constexpr SqlSyntax postgres_syntax{.dollar_quotes = true};
-
 // A statement with `?` as PostgreSQL wants it, with $1, $2, ... `??` is a question mark, of the
 // JSON operators.
 struct StatementText {

@@ -15,7 +15,7 @@
 namespace once {
 
 // Where an error came from: the same code means another thing for a commit.
-enum class SqlStage : std::uint8_t { open, statement, commit };
+enum class SqlStage : std::uint8_t { open, begin, statement, commit };
 
 // A number as a server prints it.
 template <class T>
@@ -80,10 +80,17 @@ class SqlConnection {
                                               std::span<const Value> values, Then then) {
     return send(statement, values, std::move(then), SqlStage::statement);
   }
+  // Queue the two ends of a transaction that reads what others have committed meanwhile. A
+  // transaction that ends in another way is an error with the tag "transaction_lost".
+  [[nodiscard]] virtual Status begin() = 0;
+  [[nodiscard]] virtual Status commit() = 0;
   // Waits for all answers. The first error is answered; the statements behind it were not run.
   [[nodiscard]] virtual Status sync() = 0;
-  // Ends what is open, so that the connection can be used again; false: it is of no use.
+  // Ends what is open and restores the session, so that the connection can be used again; false: it
+  // is of no use.
   [[nodiscard]] virtual bool reset() = 0;
+  // A handler may change settings of the session, or leave something in it.
+  void expect_session_change() { session_changed_ = true; }
 
   [[nodiscard]] Status send(std::string_view statement, std::initializer_list<Value> values = {},
                             Then then = {}, SqlStage stage = SqlStage::statement) {
@@ -96,6 +103,11 @@ class SqlConnection {
                                                        std::initializer_list<Value> values = {}) {
     return ask(statement, std::span(values.begin(), values.size()));
   }
+
+ protected:
+  static Error transaction_lost(std::string_view where, std::string_view statement);
+
+  bool session_changed_ = false;
 };
 
 }  // namespace once

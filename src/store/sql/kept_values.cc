@@ -8,6 +8,7 @@ namespace once {
 std::string_view bytes_of(const Value& value) {
   if (const auto* text = std::get_if<std::string_view>(&value.variant())) return *text;
   if (const auto* blob = std::get_if<Blob>(&value.variant())) return blob->bytes;
+  if (const auto* decimal = std::get_if<Decimal>(&value.variant())) return decimal->digits;
   return {};
 }
 
@@ -24,6 +25,8 @@ KeptValues::KeptValues(std::span<const Value> values) {
       values_.emplace_back(kept);
     else if (std::holds_alternative<Blob>(value.variant()))
       values_.emplace_back(Blob{kept});
+    else if (std::holds_alternative<Decimal>(value.variant()))
+      values_.emplace_back(Decimal{kept});
     else
       values_.push_back(value);
   }

@@ -11,7 +11,7 @@
 
 namespace once {
 
-// Text and bytes of a value; nothing for a number.
+// Text, bytes or digits of a value; nothing for a number.
 std::string_view bytes_of(const Value& value);
 
 // Values with copies of the bytes that they refer to.

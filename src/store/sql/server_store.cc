@@ -80,7 +80,7 @@ Result<std::unique_ptr<Transaction>> ServerStore::begin(std::string_view scope) 
   ONCE_TRY(check_scope(scope));
   const std::int64_t number = ONCE_TRY(number_of(scope));
   Lease lease = ONCE_TRY(lend());
-  ONCE_TRY(lease->send("BEGIN"));
+  ONCE_TRY(begin_on(*lease));
   return make_transaction(number, scope, std::move(lease));
 }
 

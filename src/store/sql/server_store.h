@@ -6,6 +6,7 @@
 #include <once/records.h>
 #include <once/store.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,6 +17,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/sql_tables.h"
 #include "store/sql/connection.h"
 #include "store/sql/words.h"
 
@@ -79,6 +81,8 @@ class ServerStore : public Store,
   virtual Result<std::unique_ptr<SqlConnection>> connect() = 0;
   virtual std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number,
                                                         std::string_view scope, Lease lease) = 0;
+  // Begins a transaction of a handler.
+  virtual Status begin_on(SqlConnection& connection) { return connection.begin(); }
   // Waits until nobody admits with the old horizon, inside the transaction that moves it.
   virtual Status lock_horizon(SqlConnection& connection, std::int64_t scope) = 0;
   // Which rows of a table may go: those of a scope that were born before and meet the condition.
@@ -91,6 +95,14 @@ class ServerStore : public Store,
   // Deletes the oldest of them, in one statement; answers how many.
   virtual Result<std::int64_t> delete_old(SqlConnection& connection, const Old& old,
                                           std::size_t rows_max) = 0;
+
+  // Why the effects in one of these tables, or in what their triggers and views write, would not
+  // be part of the transaction; empty if all of them are.
+  virtual Result<std::string> untransactional(SqlConnection& connection,
+                                              const std::vector<SqlName>& names) = 0;
+
+  // Refuses a store whose own tables somebody has changed in that way.
+  Status check_own_tables(SqlConnection& connection);
 
   const std::string& where() const { return where_; }
   Result<Lease> lend();
@@ -116,10 +128,10 @@ class ServerStore : public Store,
   template <class Work>
   auto write_once(const Work& work) -> std::invoke_result_t<Work, SqlConnection&> {
     const Lease lease = ONCE_TRY(lend());
-    ONCE_TRY(lease->send("BEGIN"));
+    ONCE_TRY(lease->begin());
     auto done = work(*lease);
     if (!done) return done;
-    ONCE_TRY(lease->send("COMMIT", {}, {}, SqlStage::commit));
+    ONCE_TRY(lease->commit());
     ONCE_TRY(lease->sync());
     return done;
   }
@@ -130,6 +142,8 @@ class ServerStore : public Store,
   // The row of a position, made where there is none, and locked until the end of the transaction.
   Result<Locked> lock_position(SqlConnection& connection, std::int64_t scope,
                                std::int64_t partition);
+  // Refuses a handler's statement that writes what is not transactional. Believed for a minute.
+  Status check_tables(std::string_view statement);
   Status log_operation(SqlConnection& connection, std::int64_t scope, std::string_view action,
                        std::string_view subject, std::string_view reason);
   // `how` is put behind the read.
@@ -202,6 +216,8 @@ class ServerStore : public Store,
   std::mutex mutex_;  // taken with no other lock
   std::vector<std::unique_ptr<SqlConnection>> idle_;
   std::map<std::string, std::int64_t, std::less<>> names_;
+  // Statements whose tables were looked at, and when.
+  std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> checked_;
 };
 
 }  // namespace once

@@ -10,6 +10,7 @@
 #include "base/failpoint.h"
 #include "model/compact_id.h"
 #include "model/expectation.h"
+#include "model/handler_statement.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
 #include "model/message_view.h"
@@ -236,7 +237,7 @@ Status ServerTransaction::commit_now() {
   // statement that fails needs no look: the server then runs nothing behind it.
   if (unchecked_) ONCE_TRY(connection().sync());
   ONCE_POINT(store_before_commit);
-  ONCE_TRY(connection().send("COMMIT", {}, {}, SqlStage::commit));
+  ONCE_TRY(connection().commit());
   ONCE_TRY(connection().sync());
   committed_ = true;
   return {};
@@ -252,7 +253,10 @@ Status ServerTransaction::execute(std::string_view statement, std::span<const Va
 
 Status ServerTransaction::check_statement(std::string_view statement) {
   if (checked_.contains(statement)) return {};
-  ONCE_TRY(check_handler_statement(statement, store_.words_.syntax));
+  ONCE_TRY(check_handler_statement(statement, dialect()));
+  ONCE_TRY(allow(statement));
+  ONCE_TRY(store_.check_tables(statement));
+  if (may_change_session(statement, dialect())) connection().expect_session_change();
   if (checked_.size() < checked_max) checked_.emplace(statement);
   return {};
 }

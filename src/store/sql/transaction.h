@@ -80,6 +80,9 @@ class ServerTransaction : public SqlTransaction {
   // before, or too old.
   virtual Status record_ids(Admission& admission) = 0;
 
+  // Whether this transaction can keep its promise with a handler's statement.
+  virtual Status allow(std::string_view) { return {}; }
+
   SqlConnection& connection() { return *lease_; }
   std::int64_t scope_number() const { return scope_number_; }
   const std::string& where() const { return store_.where_; }

@@ -5,8 +5,6 @@
 
 #include <string_view>
 
-#include "model/sql_text.h"
-
 namespace once {
 
 // What the dialects say differently. Everything else is written so that all of them understand it:
@@ -14,7 +12,6 @@ namespace once {
 // messages are bytes.
 struct SqlWords {
   SqlDialect dialect;
-  SqlSyntax syntax;
   std::string_view now_ms;        // milliseconds by the server's clock
   std::string_view insert;        // of a row that may be there already ...
   std::string_view skip_present;  // ... and then is left alone

@@ -42,6 +42,7 @@ void Statement::bind(std::span<const Value> values) {
     void operator()(double number) const { sqlite3_bind_double(statement.handle_, index, number); }
     void operator()(std::string_view text) const { statement.bind_text(index, text); }
     void operator()(Blob blob) const { statement.bind_blob(index, blob.bytes); }
+    void operator()(Decimal decimal) const { statement.bind_text(index, decimal.digits); }
   };
   int index = 0;
   for (const Value& value : values) std::visit(Binder{*this, ++index}, value.variant());
@@ -91,6 +92,8 @@ Status Connection::configure(const ConnectionOptions& options) {
   sqlite3_wal_hook(handle_, remember_wal_pages, this);
   if (!options.writes) sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  // Off by default, also where the library was built so. What breaks a key already stays as it is.
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   ONCE_TRY(query("PRAGMA mmap_size = 0"));
   ONCE_TRY(run(fmt::format("PRAGMA cache_size = -{}", options.cache_bytes_max / 1024)));
 

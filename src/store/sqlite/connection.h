@@ -88,7 +88,10 @@ class Connection {
   void rollback();
 
   Error error(int code, std::string_view what, SqliteStage stage = SqliteStage::statement) const;
+  // Rows that the last INSERT, UPDATE or DELETE changed, and all since the connection was opened.
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
+  std::int64_t total_changes() const { return sqlite3_total_changes64(handle_); }
+  bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   // Frames in the write-ahead log after the last commit.
   int wal_pages() const { return wal_pages_; }
   // What an admit records with one statement; only of a connection that writes.

@@ -290,24 +290,39 @@ Result<std::int64_t> SqliteTransaction::run_now(std::string_view statement,
                                                 std::span<const Value> values,
                                                 const Expect& expect) {
   Statement prepared = ONCE_TRY(prepare(statement, values));
+  const std::int64_t before = writer().total_changes();
   std::int64_t rows = 0;
   int code = prepared.step();
   for (; code == SQLITE_ROW; code = prepared.step()) ++rows;
   if (code != SQLITE_DONE)
     return fail(blamed_on(message_of(expect),
                           writer().error(code, fmt::format("execute \"{}\"", statement))));
-  return prepared.reads_only() ? rows : writer().changes();
+  ONCE_TRY(check_still_open(statement));
+  if (prepared.reads_only()) return rows;
+  // A statement that changes no rows, such as one of the schema, leaves the count of another.
+  return writer().total_changes() == before ? 0 : writer().changes();
 }
 
 Result<Rows> SqliteTransaction::query(std::string_view statement, std::span<const Value> values) {
   ONCE_TRY(check_open());
   const auto run = [&]() -> Result<Rows> {
     Statement prepared = ONCE_TRY(prepare(statement, values));
-    return writer().rows(prepared);
+    Rows found = ONCE_TRY(writer().rows(prepared));
+    ONCE_TRY(check_still_open(statement));
+    return found;
   };
   auto rows = run();
   if (!rows) return keep(Result<Rows>(fail(blamed_on(message_, std::move(rows).error()))));
   return rows;
+}
+
+// The authorizer refuses what ends a transaction: should something do so, nothing may follow it.
+Status SqliteTransaction::check_still_open(std::string_view statement) {
+  if (writer().in_transaction()) return {};
+  return fail(Remedy::stop, "transaction_lost",
+              fmt::format("{}: \"{}\" ended the transaction, and nothing of the batch counts as "
+                          "applied; take it out of the handler",
+                          store_.traits().name, statement));
 }
 
 Result<Statement> SqliteTransaction::prepare(std::string_view statement,

@@ -69,6 +69,7 @@ class SqliteTransaction final : public SqlTransaction {
                      const Expect& expect);
   Result<std::int64_t> run_now(std::string_view statement, std::span<const Value> values,
                                const Expect& expect);
+  Status check_still_open(std::string_view statement);
   Result<Statement> prepare(std::string_view statement, std::span<const Value> values);
   void remember(const Entry& entry, std::int64_t partition);
   std::vector<Fresh>::iterator find_fresh(const Delivery& delivery, std::int64_t partition);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/handler_statement.h"
+
+#include <gtest/gtest.h>
+
+namespace once {
+namespace {
+
+constexpr SqlDialect sqlite = SqlDialect::sqlite;
+constexpr SqlDialect postgres = SqlDialect::postgresql;
+constexpr SqlDialect mysql = SqlDialect::mysql;
+
+TEST(HandlerStatement, may_not_end_the_transaction_or_write_the_books) {
+  for (const SqlDialect dialect : {sqlite, postgres, mysql}) {
+    for (const char* text :
+         {"COMMIT", "  commit", "-- x\nROLLBACK", "/* a */ Savepoint a", "END", "COPY t FROM STDIN",
+          "DELETE FROM once_ledger", "", " -- nothing", "(COMMIT)", "EXECUTE x",
+          "WITH a AS (DELETE FROM ONCE_OUTBOX RETURNING 1) SELECT * FROM a",
+          "SELECT * INTO once_ledger FROM other"}) {
+      const Status checked = check_handler_statement(text, dialect);
+      ASSERT_FALSE(checked) << text;
+      EXPECT_EQ(checked.error().tag, "sql") << text;
+      EXPECT_EQ(checked.error().remedy, Remedy::stop) << text;
+    }
+    for (const char* text :
+         {"SELECT * FROM once_ledger_readable", "UPDATE account SET note = 'once_ledger'",
+          "INSERT INTO commit_log VALUES ('COMMIT')", "UPDATE once_counter SET last = 1"})
+      EXPECT_TRUE(check_handler_statement(text, dialect)) << text;
+  }
+}
+
+TEST(HandlerStatement, quoted_names_of_books_are_seen_in_every_dialect) {
+  EXPECT_FALSE(check_handler_statement("DELETE FROM `once_ledger`", mysql));
+  EXPECT_TRUE(check_handler_statement("DELETE FROM `twice_ledger`", mysql));
+  EXPECT_TRUE(check_handler_statement("UPDATE a SET b = \"once_ledger\"", mysql));
+  EXPECT_FALSE(check_handler_statement("DELETE FROM \"once_ledger\"", postgres));
+  EXPECT_FALSE(check_handler_statement("DELETE FROM [once_ledger]", sqlite));
+}
+
+TEST(HandlerStatement, what_commits_by_itself_on_mysql_is_refused_there) {
+  for (const char* text :
+       {"TRUNCATE t", "truncate table t", "CREATE TABLE t (a INT)", "DROP TABLE t",
+        "ALTER TABLE t ADD b INT", "RENAME TABLE t TO u", "CREATE INDEX i ON t (a)",
+        "CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = 1", "LOCK TABLES t WRITE",
+        "UNLOCK TABLES", "GRANT SELECT ON t TO u", "ANALYZE TABLE t", "OPTIMIZE TABLE t",
+        "FLUSH TABLES", "LOAD DATA INFILE 'x' INTO TABLE t", "USE other",
+        "SET autocommit = 1", "SET SESSION autocommit = 0", "SET @@autocommit = 1",
+        "SET @@session.autocommit = 1", "SET @a = 1, autocommit = 1",
+        "SET STATEMENT max_statement_time = 1 FOR TRUNCATE t", "SET PASSWORD = 'x'",
+        "SET TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ ONLY",
+        "SET completion_type = 1", "IF 1 THEN COMMIT", "/* why */ TRUNCATE t",
+        "EXECUTE IMMEDIATE 'COMMIT'", "KILL 1", "CREATE TEMPORARY SEQUENCE s"}) {
+    const Status checked = check_handler_statement(text, mysql);
+    ASSERT_FALSE(checked) << text;
+    EXPECT_EQ(checked.error().tag, "sql") << text;
+  }
+  for (const char* text :
+       {"SELECT 1", "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "DELETE FROM t",
+        "REPLACE INTO t VALUES (1)", "WITH a AS (SELECT 1) SELECT * FROM a", "CALL p(?)",
+        "DO f(1)", "SET @a = 1", "SET @statement = 1", "SET @autocommit = 1",
+        "CREATE TEMPORARY TABLE t (a INT)", "CREATE OR REPLACE TEMPORARY TABLE t (a INT)",
+        "DROP TEMPORARY TABLE t", "(SELECT 1)", "EXPLAIN UPDATE t SET a = 1",
+        "SET SESSION foreign_key_checks = 0"})
+    EXPECT_TRUE(check_handler_statement(text, mysql)) << text;
+  // A schema belongs to the transaction there.
+  for (const char* text : {"CREATE TABLE t (a INT)", "DROP TABLE t", "ALTER TABLE t ADD b INT"}) {
+    EXPECT_TRUE(check_handler_statement(text, postgres)) << text;
+    EXPECT_TRUE(check_handler_statement(text, sqlite)) << text;
+  }
+}
+
+TEST(HandlerStatement, may_not_make_the_books_hard_to_find_on_postgresql) {
+  for (const char* text :
+       {"SET search_path = other", "SET LOCAL search_path TO other", "SET SCHEMA 'other'",
+        "SET ROLE other", "SET SESSION AUTHORIZATION other", "RESET search_path", "RESET ROLE",
+        "SELECT set_config('search_path', 'other', true)", "DEALLOCATE ALL",
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"})
+    EXPECT_FALSE(check_handler_statement(text, postgres)) << text;
+  for (const char* text :
+       {"SET LOCAL app.user = 'ann'", "SELECT set_config('app.user', ?, true)",
+        "SET CONSTRAINTS ALL DEFERRED", "SET work_mem = '64MB'"})
+    EXPECT_TRUE(check_handler_statement(text, postgres)) << text;
+}
+
+TEST(HandlerStatement, what_may_change_the_session_is_known) {
+  for (const char* text : {"SET work_mem = '64MB'", "SELECT set_config(?, ?, false)", "LISTEN x",
+                           "CREATE TEMP TABLE t (a INT)", "SELECT pg_advisory_lock(1)", "CALL p()",
+                           "SELECT 1 AS a INTO TEMP t", "DO $$ BEGIN END $$"})
+    EXPECT_TRUE(may_change_session(text, postgres)) << text;
+  for (const char* text : {"SELECT 1", "SET LOCAL app.user = 'ann'", "INSERT INTO t VALUES (?)",
+                           "WITH a AS (SELECT 1) SELECT * FROM a", "UPDATE t SET a = a || '@'"})
+    EXPECT_FALSE(may_change_session(text, postgres)) << text;
+  EXPECT_TRUE(may_change_session("SELECT @a := 1", mysql));
+  EXPECT_TRUE(may_change_session("SELECT GET_LOCK('x', 1)", mysql));
+  EXPECT_TRUE(may_change_session("SET @a = 1", mysql));
+  EXPECT_FALSE(may_change_session("UPDATE t SET a = '@' WHERE b = ?", mysql));
+}
+
+TEST(HandlerStatement, the_first_keyword_stands_behind_comments_and_brackets) {
+  EXPECT_EQ(first_keyword("-- why\n /* and */ (Select 1)", mysql), "select");
+  EXPECT_EQ(first_keyword("# why\nUPDATE a", mysql), "update");
+  EXPECT_EQ(first_keyword("  ", sqlite), "");
+}
+
+}  // namespace
+}  // namespace once

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/sql_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace once {
+namespace {
+
+// The names, separated by blanks; a routine has brackets behind it.
+std::string names_in(std::string_view text, const SqlSyntax& syntax = mysql_syntax) {
+  std::string all;
+  for (const SqlName& name : written_tables(text, syntax)) {
+    all += all.empty() ? "" : " ";
+    for (std::size_t i = 0; i < name.path.size(); ++i) all += (i > 0 ? "." : "") + name.path[i];
+    all += name.is_routine ? "()" : "";
+  }
+  return all;
+}
+
+TEST(SqlTables, what_is_written_is_found) {
+  EXPECT_EQ(names_in("INSERT INTO a (b) VALUES (?)"), "a");
+  EXPECT_EQ(names_in("insert ignore `s`.`a t` values (?)"), "s.a t");
+  EXPECT_EQ(names_in("REPLACE INTO a VALUES (REPLACE(b, 'x', 'y'))"), "a");
+  EXPECT_EQ(names_in("UPDATE LOW_PRIORITY a SET b = 1"), "a");
+  EXPECT_EQ(names_in("DELETE FROM a WHERE b = 1"), "a");
+  EXPECT_EQ(names_in("EXPLAIN UPDATE a SET b = 1"), "a");
+  EXPECT_EQ(names_in("/* UPDATE x SET */ UPDATE a SET b = 'UPDATE c SET'"), "a");
+  EXPECT_EQ(names_in("CALL s.p(?)"), "s.p()");
+  EXPECT_EQ(names_in("BEGIN INSERT INTO a VALUES (NEW.b); UPDATE c SET d = 1; END"), "a c");
+  EXPECT_EQ(names_in("WITH x AS (DELETE FROM a RETURNING *) INSERT INTO b SELECT * FROM x",
+                     postgres_syntax),
+            "a b");
+  EXPECT_EQ(names_in("UPDATE ONLY \"S\".\"T\" SET a = 1", postgres_syntax), "S.T");
+  EXPECT_EQ(names_in("UPDATE a JOIN c ON a.x = c.y SET a.z = 1"), "a JOIN c ON a.x c.y");
+}
+
+TEST(SqlTables, what_is_only_read_is_not) {
+  EXPECT_EQ(names_in("SELECT * FROM a FOR UPDATE"), "");
+  EXPECT_EQ(names_in("INSERT INTO a SELECT * FROM b"), "a");
+  EXPECT_EQ(names_in("INSERT INTO a VALUES (1) ON DUPLICATE KEY UPDATE b = 2"), "a");
+  EXPECT_EQ(names_in("INSERT INTO a VALUES (1) ON CONFLICT (b) DO UPDATE SET c = 2",
+                     postgres_syntax),
+            "a");
+}
+
+}  // namespace
+}  // namespace once

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether what a handler writes is undone with its transaction, and survives what the ledger
+// survives.
+#include <fmt/format.h>
+
+#include "store/sql/server_store.h"
+#include "store/sql/waves.h"
+
+namespace once {
+namespace {
+
+constexpr std::size_t statements_checked_max = 1000;
+
+}  // namespace
+
+Status ServerStore::check_tables(std::string_view statement) {
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = checked_.find(statement);
+    if (found != checked_.end() && now - found->second <= learned_for) return {};
+  }
+  const auto names = written_tables(statement, syntax_of(words_.dialect));
+  if (!names.empty()) {
+    // Not the connection of the transaction: this must not be part of it.
+    const Lease lease = ONCE_TRY(lend());
+    const std::string why = ONCE_TRY(untransactional(*lease, names));
+    if (!why.empty())
+      return fail(Remedy::stop, "unsafe",
+                  fmt::format("{}: \"{}\" cannot be effectively once: {}", where_,
+                              shortened(statement), why));
+  }
+  const std::lock_guard lock(mutex_);
+  if (checked_.size() >= statements_checked_max) checked_.clear();
+  checked_.insert_or_assign(std::string(statement), now);
+  return {};
+}
+
+Status ServerStore::check_own_tables(SqlConnection& connection) {
+  std::vector<SqlName> names;
+  for (const char* name : {"once_schema", "once_name", "once_ledger", "once_position",
+                           "once_horizon", "once_outbox", "once_route", "once_parked",
+                           "once_operation", "once_counter", "once_claim"})
+    names.push_back({.text = name, .path = {name}});
+  const std::string why = ONCE_TRY(untransactional(connection, names));
+  if (why.empty()) return {};
+  return fail(Remedy::stop, "unsafe", fmt::format("{}: {}", where_, why));
+}
+
+}  // namespace once

@@ -107,7 +107,7 @@ void producer_table_check_and_apply(benchmark::State& state) {
   const auto producers = static_cast<std::uint64_t>(state.range(0));
   log::ProducerTable table;
   for (std::uint64_t i = 1; i <= producers; ++i)
-    if (!table.apply_entry("producer " + std::to_string(i), i, 1))
+    if (!table.apply_entry("producer " + std::to_string(i), i, 1, 0))
       return state.SkipWithError("cannot enter");
   std::vector<std::uint64_t> sequences(producers, 0);
   std::int64_t offset = 0;

@@ -46,6 +46,9 @@ struct PartitionInfo {
 
 struct TopicInfo {
   std::string name;
+  // 32 hexadecimal digits, drawn when the topic was made and kept: made anew under the same name,
+  // it is another topic. Empty for a topic of an older version until it is written again.
+  std::string id;
   TopicOptions options;
   std::vector<PartitionInfo> partitions;
 };
@@ -54,6 +57,8 @@ struct TopicInfo {
 // options it is an error.
 [[nodiscard]] Status create_topic(const std::string& directory, const std::string& topic,
                                   const TopicOptions& options);
+// Deletes what the topic made and nothing else: while anything else is in its directory, or a link
+// in place of one of its files, it is an error ("foreign") and nothing is touched.
 [[nodiscard]] Status delete_topic(const std::string& directory, const std::string& topic);
 [[nodiscard]] Result<std::vector<std::string>> list_topics(const std::string& directory);
 [[nodiscard]] Result<TopicInfo> describe_topic(const std::string& directory,

@@ -18,7 +18,8 @@ class Sink {
   [[nodiscard]] virtual Result<std::uint32_t> partitions() = 0;
 
   // Makes the producer with this name known at the partition, fences its earlier epochs, and
-  // answers the stamp of the message that it sends next. Durable when it returns.
+  // answers the stamp of the message that it sends next: sequence 0 when nothing of it is there.
+  // Durable when it returns.
   [[nodiscard]] virtual Result<Stamp> enter(std::uint32_t partition, std::string_view name) = 0;
 
   // Appends the messages in order; `stamp.sequence` belongs to the first. Durable when it returns.
@@ -27,6 +28,14 @@ class Sink {
   // after any error, it does no harm.
   [[nodiscard]] virtual Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                                                std::span<const Message> messages) = 0;
+
+  // Whether `enter` takes an empty name: a new producer, whose resends are recognised as long as
+  // this sink lives, and of which nothing lasting is kept.
+  virtual bool takes_unnamed() const { return false; }
+
+  // Producers that were last seen at the partition before this time, in milliseconds, may have been
+  // forgotten there: one that is not known may be too old instead of new. 0: none was forgotten.
+  [[nodiscard]] virtual Result<std::int64_t> producer_horizon_ms(std::uint32_t) { return 0; }
 };
 
 // The partition of a message: by its key when it has one, else by its id, so that a resend goes

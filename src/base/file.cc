@@ -110,7 +110,7 @@ Status make_directories(const std::string& path) {
     return fail(error_from_errno(ENOTDIR, "make directory", path));
   }
   ONCE_TRY(make_directories(parent_directory(path)));
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno("make directory", path);
   return {};
 }
@@ -118,11 +118,53 @@ Status make_directories(const std::string& path) {
 int flags_of(OpenMode mode) {
   switch (mode) {
     case OpenMode::read: return O_RDONLY;
-    case OpenMode::write: return O_RDWR;
+    case OpenMode::write: return O_RDWR | O_NOFOLLOW;
     case OpenMode::create: return O_RDWR | O_CREAT | O_EXCL;
-    case OpenMode::lock: return O_RDWR | O_CREAT;
+    case OpenMode::lock: return O_RDWR | O_CREAT | O_NOFOLLOW;
+    case OpenMode::ask_lock: return O_RDONLY;
   }
   return O_RDONLY;
+}
+
+struct flock whole_file(short type) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  return range;
+}
+
+tl::unexpected<Error> busy(const std::string& path) {
+  return fail(Remedy::stop, "busy",
+              fmt::format("{} is held by another process; stop that process first", path));
+}
+
+// Two locks: flock decides who may write, also against older versions of this program. A lock of
+// the open file description beside it can be asked for without taking it, which flock cannot.
+Status take_lock(int descriptor, const std::string& path) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
+    return errno == EWOULDBLOCK ? Status(busy(path)) : Status(fail_errno("lock", path));
+  struct flock range = whole_file(F_WRLCK);
+  // Some network file systems make both the same lock, and ours is in our own way: harmless.
+  (void)::fcntl(descriptor, F_OFD_SETLK, &range);
+  return {};
+}
+
+Status ask_lock(int descriptor, const std::string& path) {
+  struct flock range = whole_file(F_RDLCK);
+  if (::fcntl(descriptor, F_OFD_GETLK, &range) != 0) return fail_errno("ask for the lock of", path);
+  if (range.l_type != F_UNLCK) return busy(path);
+  return {};
+}
+
+DirectoryEntry::Kind kind_of(int directory, const dirent& entry) {
+  if (entry.d_type == DT_REG) return DirectoryEntry::Kind::file;
+  if (entry.d_type == DT_DIR) return DirectoryEntry::Kind::directory;
+  struct stat status;
+  if (entry.d_type != DT_UNKNOWN ||
+      ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return DirectoryEntry::Kind::other;
+  if (S_ISREG(status.st_mode)) return DirectoryEntry::Kind::file;
+  return S_ISDIR(status.st_mode) ? DirectoryEntry::Kind::directory : DirectoryEntry::Kind::other;
 }
 
 class PosixFiles final : public Files {
@@ -130,28 +172,27 @@ class PosixFiles final : public Files {
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
     if (mode == OpenMode::create || mode == OpenMode::lock)
       ONCE_TRY(make_directories(parent_directory(path)));
-    const int descriptor = ::open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0666);
+    const int descriptor = ::open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0600);
     if (descriptor < 0) return fail_errno("open", path);
     std::unique_ptr<File> file = std::make_unique<PosixFile>(descriptor, path);
-    if (mode == OpenMode::lock && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return fail_errno("lock", path);
-      return fail(Remedy::stop, "busy",
-                  fmt::format("{} is held by another process; stop that process first", path));
-    }
+    if (mode == OpenMode::lock) ONCE_TRY(take_lock(descriptor, path));
+    if (mode == OpenMode::ask_lock) ONCE_TRY(ask_lock(descriptor, path));
     return file;
   }
 
-  Result<std::vector<std::string>> list(const std::string& directory) override {
+  Result<std::vector<DirectoryEntry>> entries(const std::string& directory) override {
     DIR* stream = ::opendir(directory.c_str());
     if (stream == nullptr) return fail_errno("list", directory);
-    std::vector<std::string> names;
+    std::vector<DirectoryEntry> found;
     while (const dirent* entry = ::readdir(stream)) {
       const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") names.emplace_back(name);
+      if (name != "." && name != "..")
+        found.push_back({std::string(name), kind_of(::dirfd(stream), *entry)});
     }
     ::closedir(stream);
-    std::sort(names.begin(), names.end());
-    return names;
+    std::sort(found.begin(), found.end(),
+              [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
+    return found;
   }
 
   Status rename(const std::string& from, const std::string& to) override {
@@ -176,6 +217,12 @@ class PosixFiles final : public Files {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> Files::list(const std::string& directory) {
+  std::vector<std::string> names;
+  for (DirectoryEntry& entry : ONCE_TRY(entries(directory))) names.push_back(std::move(entry.name));
+  return names;
+}
 
 Files& system_files() {
   static PosixFiles files;  // stateless, so it may be shared
@@ -208,12 +255,17 @@ Error error_from_errno(int number, std::string_view what, const std::string& pat
     case ENOSPC:
     case EDQUOT:
       return {Remedy::retry, "full", text("free some space, then try again"), std::nullopt};
+    case ENOTDIR:
     case ENOENT: return {Remedy::stop, "missing", text("check the path"), std::nullopt};
     case EEXIST: return {Remedy::stop, "exists", text(""), std::nullopt};
     case EACCES:
     case EPERM:
     case EROFS:
       return {Remedy::stop, "denied", text("check owner, rights and mount"), std::nullopt};
+    case ELOOP:
+      return {Remedy::stop, "link",
+              text("it is a symbolic link, and those are not followed; put the file itself there"),
+              std::nullopt};
     case EMFILE:
     case ENFILE:
     case ENOMEM:

@@ -29,11 +29,23 @@ class File {
   [[nodiscard]] virtual Status resize(std::int64_t bytes) = 0;
 };
 
+// What is made is for its owner alone: files 0600, directories 0700, less what the umask takes
+// away. Only `read` and `ask_lock` follow a symbolic link; the others answer "link".
 enum class OpenMode : std::uint8_t {
-  read,    // must exist
-  write,   // must exist
-  create,  // must not exist; missing directories are made
-  lock,    // made when missing, and ours until it is closed; "busy" while another process has it
+  read,      // must exist
+  write,     // must exist
+  create,    // must not exist; missing directories are made
+  lock,      // made when missing, and ours until it is closed; "busy" while another process has it
+  ask_lock,  // must exist; "busy" while another process has it as its lock. Locks nothing itself
+};
+
+// A name in a directory and what it stands for; a symbolic link is `other`, whatever it points to.
+struct DirectoryEntry {
+  enum class Kind : std::uint8_t { file, directory, other };
+  std::string name;
+  Kind kind = Kind::file;
+
+  bool operator==(const DirectoryEntry&) const = default;
 };
 
 // The file system; the only way to it, so that a simulator can lose, tear and corrupt.
@@ -42,14 +54,18 @@ class Files {
   virtual ~Files() = default;
   [[nodiscard]] virtual Result<std::unique_ptr<File>> open(const std::string& path,
                                                            OpenMode mode) = 0;
-  // Names in a directory, sorted. A directory that does not exist has the tag "missing".
-  [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
+  // What is in a directory, sorted by name. A directory that does not exist has the tag "missing".
+  [[nodiscard]] virtual Result<std::vector<DirectoryEntry>> entries(
+      const std::string& directory) = 0;
   // Replaces `to`. Durable after sync_directory.
   [[nodiscard]] virtual Status rename(const std::string& from, const std::string& to) = 0;
   // A file or an empty directory. Removing what is not there is no error.
   [[nodiscard]] virtual Status remove(const std::string& path) = 0;
   // Makes names that were created, renamed or removed in this directory survive a power cut.
   [[nodiscard]] virtual Status sync_directory(const std::string& directory) = 0;
+
+  // Only the names of `entries`.
+  [[nodiscard]] Result<std::vector<std::string>> list(const std::string& directory);
 };
 
 Files& system_files();

@@ -23,6 +23,7 @@ enum class Mutant : std::uint8_t {
   sync_failure_acknowledged,      // B17
   corruption_cut_as_torn_tail,    // B18
   bad_snapshot_deletes_data,      // B19
+  roll_replaces_live_segment,     // our own: a roll behind no message removed what it wrote to
   no_directory_sync,              // B20
   rename_before_sync,             // B21
   position_before_effect,         // B24

@@ -52,6 +52,11 @@ bool is_within_limits(const FrameHeader& header) {
   return false;
 }
 
+bool is_known_version(const FrameHeader& header) {
+  return header.version == format_version ||
+         (header.kind == FrameKind::snapshot && header.version == snapshot_version);
+}
+
 }  // namespace
 
 bool is_zero(std::string_view bytes) {
@@ -61,7 +66,7 @@ bool is_zero(std::string_view bytes) {
 
 void encode_frame_header(char* at, const FrameHeader& header) {
   put_u32(at, frame_magic);
-  put_u8(at + version_at, format_version);
+  put_u8(at + version_at, header.version);
   put_u8(at + kind_at, static_cast<std::uint8_t>(header.kind));
   put_u16(at + reserved_at, 0);
   put_u64(at + log_id_at, header.log_id);
@@ -88,6 +93,7 @@ HeaderAnswer decode_frame_header(std::string_view bytes) {
   if (get_u32(at + mark_at) != end_mark) return answer;
   if (get_u32(at + header_crc_at) != crc32c({at, header_crc_at})) return answer;
   FrameHeader& header = answer.header;
+  header.version = get_u8(at + version_at);
   header.kind = static_cast<FrameKind>(get_u8(at + kind_at));
   header.log_id = get_u64(at + log_id_at);
   header.address = get_u64(at + address_at);
@@ -101,7 +107,7 @@ HeaderAnswer decode_frame_header(std::string_view bytes) {
   header.synced_upto = get_u64(at + synced_upto_at);
   header.time_max_ms = get_i64(at + time_max_at);
   header.body_crc = get_u32(at + body_crc_at);
-  if (get_u8(at + version_at) != format_version || get_u16(at + reserved_at) != 0)
+  if (!is_known_version(header) || get_u16(at + reserved_at) != 0)
     answer.fault = HeaderFault::version;
   else
     answer.fault = is_within_limits(header) ? HeaderFault::none : HeaderFault::limits;

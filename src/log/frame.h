@@ -28,10 +28,12 @@ inline constexpr std::size_t frame_header_bytes = 92;
 inline constexpr std::size_t frame_end_bytes = 4;
 inline constexpr std::size_t frame_overhead_bytes = frame_header_bytes + frame_end_bytes;
 inline constexpr std::uint8_t format_version = 1;
-inline constexpr std::int64_t sector_bytes = 512;  // what a disk writes whole or not at all
+inline constexpr std::uint8_t snapshot_version = 2;  // of snapshots we write; 1 is still read
+inline constexpr std::int64_t sector_bytes = 512;    // what a disk writes whole or not at all
 
 struct FrameHeader {
   FrameKind kind = FrameKind::data;
+  std::uint8_t version = format_version;
   std::uint64_t log_id = 0;      // of the partition, random: foreign frames are found
   std::uint64_t address = 0;     // of this frame: bytes since the log began, over all segments
   std::int64_t base_offset = 0;  // of the first record; of a control frame, of the next record

@@ -83,4 +83,9 @@ PartitionInfo GroupCommit::info() {
   return partition_->info();
 }
 
+std::int64_t GroupCommit::producer_horizon_ms() {
+  Lock lock(mutex_);
+  return partition_->producer_horizon_ms();
+}
+
 }  // namespace once::log

@@ -34,6 +34,7 @@ class GroupCommit {
   [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages);
 
   PartitionInfo info();
+  std::int64_t producer_horizon_ms();
   // No other call may be under way.
   [[nodiscard]] Status close() { return partition_->close(); }
 

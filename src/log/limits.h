@@ -16,7 +16,10 @@ inline constexpr std::size_t frame_bytes_goal = 1u << 20;    // a fuller frame t
 inline constexpr std::size_t body_bytes_max = 64u << 20;     // of a frame, table snapshots included
 
 inline constexpr std::size_t producer_name_bytes_max = 255;
-inline constexpr std::size_t producers_max = 100'000;          // per partition
+inline constexpr std::size_t producers_max = 100'000;  // per partition
+inline constexpr std::size_t guests_max = 10'000;      // unnamed producers, per partition
+// How long a producer is known at least behind the retention of its messages: 7 days.
+inline constexpr std::int64_t producer_kept_ms_least = 7 * 86'400'000;
 inline constexpr std::size_t intervals_max = 10'000;           // holes + 1, per producer
 inline constexpr std::size_t intervals_total_max = 1'000'000;  // per partition
 inline constexpr std::size_t ranges_remembered = 64;           // per producer, for original offsets

@@ -31,6 +31,13 @@ class LogSink final : public Sink {
     return partitions_[partition]->enter(name);
   }
 
+  bool takes_unnamed() const override { return true; }
+
+  Result<std::int64_t> producer_horizon_ms(std::uint32_t partition) override {
+    ONCE_TRY(check(partition));
+    return partitions_[partition]->producer_horizon_ms();
+  }
+
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages) override {
     ONCE_TRY(check(partition));
@@ -54,20 +61,23 @@ class LogSink final : public Sink {
 
 Result<std::unique_ptr<Sink>> open_log_sink(Files& files, const std::string& directory,
                                             const std::string& topic, Clock& clock,
-                                            std::function<std::uint64_t()> random) {
+                                            const Random& random) {
   (void)ONCE_TRY(read_topic(files, directory, topic));  // before the lock makes its directory
-  auto lock = ONCE_TRY(files.open(topic_directory(directory, topic) + "/lock", OpenMode::lock));
-  const TopicOptions options = ONCE_TRY(read_topic(files, directory, topic));
+  auto lock = ONCE_TRY(files.open(lock_path(directory, topic), OpenMode::lock));
+  const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
+  const TopicOptions& options = file.options;
   PartitionOptions chosen;
+  chosen.must_exist = file.is_written;
   chosen.segment_bytes_max = options.segment_bytes_max;
   chosen.retention_ms = options.retention_ms;
   chosen.retention_bytes = options.retention_bytes;
   chosen.gaps = options.gaps;
-  chosen.random = std::move(random);
+  chosen.random = random;
   std::vector<std::unique_ptr<GroupCommit>> partitions;
   for (std::uint32_t i = 0; i < options.partitions; ++i)
     partitions.push_back(std::make_unique<GroupCommit>(
         ONCE_TRY(Partition::open(files, clock, partition_directory(directory, topic, i), chosen))));
+  ONCE_TRY(mark_written(files, directory, topic, file, random));
   return std::make_unique<LogSink>(std::move(lock), topic, std::move(partitions));
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "log/layout.h"
 #include "log/reader.h"
-#include "log/recovery.h"
 #include "log/superblock.h"
 #include "log/topic.h"
 
@@ -22,34 +22,27 @@ constexpr std::int64_t nap_ms_max = 5;
 // One partition as a reader sees it, also while another process writes it, and before it exists.
 class PartitionView {
  public:
-  PartitionView(Files& files, std::string directory, std::string name)
-      : files_(files), directory_(std::move(directory)), name_(std::move(name)) {}
+  PartitionView(Files& files, const std::string& directory, const std::string& topic,
+                std::uint32_t index)
+      : files_(files),
+        log_directory_(directory),
+        topic_(topic),
+        directory_(partition_directory(directory, topic, index)),
+        name_(fmt::format("{}/{}", topic, index)) {}
 
   const std::string& name() const { return name_; }
   std::int64_t next_offset() const { return next_offset_; }
 
   // How far the log is durable now.
   Result<End> durable() {
-    if (!reader_) {
-      const auto superblock = read_superblock(files_, directory_);
-      if (!superblock && superblock.error().tag == "missing") return End{};  // never written
-      if (!superblock) return fail(superblock.error());
-      superblock_ = *superblock;
-      durable_ = superblock_.durable;
-      reader_ = std::make_unique<Reader>(files_, directory_, superblock_.log_id);
-    }
+    if (!reader_) ONCE_TRY(open());
+    if (!reader_) return End{};
     if (!watermark_) {
-      auto watermark = Watermark::open_to_read(files_, directory_, superblock_.log_id);
+      auto watermark = Watermark::open_to_read(files_, directory_, log_id_);
       if (watermark) watermark_ = std::move(*watermark);
     }
     const auto told = watermark_ ? watermark_->read() : std::nullopt;
-    if (told && told->address > durable_.address) durable_ = *told;
-    if (!told && !asked_the_log_) {
-      // The writer is gone, and its word with it: believe what the frames prove.
-      const End proven = ONCE_TRY(find_durable_end(files_, directory_, superblock_));
-      if (proven.address > durable_.address) durable_ = proven;
-      asked_the_log_ = true;
-    }
+    if (told && told->end.address > durable_.address) durable_ = told->end;
     return durable_;
   }
 
@@ -90,7 +83,7 @@ class PartitionView {
                     fmt::format("{} has no message {} any more: the oldest is {}. Messages were "
                                 "lost; keep them longer, or move the position",
                                 name_, offset, first));
-      if (offset > end.offset && offset > ONCE_TRY(readable_end()))
+      if (offset > end.offset && offset > ONCE_TRY(frames_end()))
         return fail(Remedy::stop, "gone",
                     fmt::format("{} ends at {}, before message {}: it is not the log that was read "
                                 "before",
@@ -110,29 +103,46 @@ class PartitionView {
   }
 
  private:
+  // Without a reader afterwards: the partition was never written.
+  Status open() {
+    const auto layout = read_layout(files_, directory_);
+    if (!layout && layout.error().tag == "missing") return check_never_written();
+    if (!layout) return fail(layout.error());
+    const bool has_writer = ONCE_TRY(is_locked(files_, log_directory_, topic_));
+    durable_ = ONCE_TRY(find_readable_end(files_, directory_, *layout, has_writer)).durable;
+    log_id_ = layout->superblock.log_id;
+    reader_ = std::make_unique<Reader>(files_, directory_, log_id_);
+    return {};
+  }
+
+  // A position may be ahead of what a reader is told after a crash, but not of all good frames.
+  Result<std::int64_t> frames_end() {
+    if (!reader_) return 0;
+    const Layout layout = ONCE_TRY(read_layout(files_, directory_));
+    return ONCE_TRY(find_readable_end(files_, directory_, layout, true)).frames.offset;
+  }
+
+  Status check_never_written() {
+    const TopicFile topic = ONCE_TRY(read_topic(files_, log_directory_, topic_));
+    // It may have been made since we looked, by a first writer.
+    if (!topic.is_written || read_layout(files_, directory_)) return {};
+    return fail(lost_partition(directory_));
+  }
+
   void go_to(std::int64_t offset) {
     next_offset_ = offset;
     held_ = {};
     handed_ = 0;
   }
 
-  // The end of all good frames: after a power cut the next writer finds more than what is proven
-  // to be durable, and a position may already be there.
-  Result<std::int64_t> readable_end() {
-    if (!reader_) return 0;
-    const auto segments = ONCE_TRY(list_segments(files_, directory_));
-    if (segments.empty()) return 0;
-    auto file = ONCE_TRY(files_.open(segment_path(directory_, segments.back()), OpenMode::read));
-    return ONCE_TRY(make_index(*file, superblock_.log_id, segments.back())).end_offset;
-  }
-
   Files& files_;
+  const std::string log_directory_;
+  const std::string topic_;
   const std::string directory_;
   const std::string name_;
-  Superblock superblock_;
+  std::uint64_t log_id_ = 0;
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<Watermark> watermark_;
-  bool asked_the_log_ = false;
   End durable_;
   std::int64_t next_offset_ = -1;
   ReadResult held_;  // read, of which `handed_` were delivered
@@ -144,10 +154,16 @@ class PartitionView {
 // The reading end of a topic: all its partitions in turn. Used by one thread.
 class LogSource final : public Source {
  public:
-  LogSource(std::string name, LogSourceOptions options, std::vector<PartitionView> partitions)
-      : name_(std::move(name)), options_(options), partitions_(std::move(partitions)) {}
+  LogSource(std::string name, std::string identity, LogSourceOptions options,
+            std::vector<PartitionView> partitions)
+      : name_(std::move(name)),
+        identity_(std::move(identity)),
+        options_(options),
+        partitions_(std::move(partitions)) {}
 
-  SourceTraits traits() const override { return {name_, true, true, -1, {}}; }
+  SourceTraits traits() const override {
+    return {.name = name_, .ordered = true, .replayable = true, .identity = identity_};
+  }
 
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override {
     if (announced_ < partitions_.size()) {
@@ -205,6 +221,7 @@ class LogSource final : public Source {
   }
 
   const std::string name_;
+  const std::string identity_;
   const LogSourceOptions options_;
   std::vector<PartitionView> partitions_;
   std::size_t announced_ = 0;
@@ -216,13 +233,12 @@ class LogSource final : public Source {
 Result<std::unique_ptr<Source>> open_log_source(Files& files, const std::string& directory,
                                                 const std::string& topic,
                                                 const LogSourceOptions& options, Clock&) {
-  const TopicOptions settings = ONCE_TRY(read_topic(files, directory, topic));
+  const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
   std::vector<PartitionView> partitions;
-  partitions.reserve(settings.partitions);
-  for (std::uint32_t i = 0; i < settings.partitions; ++i)
-    partitions.emplace_back(files, partition_directory(directory, topic, i),
-                            fmt::format("{}/{}", topic, i));
-  return std::make_unique<LogSource>(fmt::format("file:{}/{}", directory, topic), options,
+  partitions.reserve(file.options.partitions);
+  for (std::uint32_t i = 0; i < file.options.partitions; ++i)
+    partitions.emplace_back(files, directory, topic, i);
+  return std::make_unique<LogSource>(fmt::format("file:{}/{}", directory, topic), file.id, options,
                                      std::move(partitions));
 }
 

@@ -2,7 +2,6 @@
 #include "log/partition.h"
 
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <limits>
@@ -11,19 +10,15 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "log/layout.h"
 #include "log/limits.h"
+#include "log/random.h"
 #include "model/message_view.h"
 
 namespace once::log {
 namespace {
 
 constexpr std::size_t refused_groups_max = 1024;
-
-std::uint64_t machine_random() {
-  std::uint64_t number = 0;
-  ONCE_ASSERT(RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof number) == 1);
-  return number;
-}
 
 // No fewer bytes than the message takes as a record.
 std::size_t weight_of(const Message& message) {
@@ -66,12 +61,13 @@ Result<std::unique_ptr<Partition>> Partition::open(Files& files, Clock& clock,
   ONCE_TRY(check_options(options));
   PartitionOptions chosen = options;
   if (!chosen.random) chosen.random = machine_random;
-  Recovered recovered = ONCE_TRY(recover(files, directory, chosen.random() | 1));
+  Recovered recovered =
+      ONCE_TRY(recover(files, directory, {chosen.random() | 1, chosen.must_exist}));
   auto watermark =
       ONCE_TRY(Watermark::open_to_write(files, directory, recovered.superblock.log_id));
   // Both slots, so that nothing older than this opening is left in them.
-  ONCE_TRY(watermark->publish(recovered.end));
-  ONCE_TRY(watermark->publish(recovered.end));
+  ONCE_TRY(watermark->publish({recovered.end}));
+  ONCE_TRY(watermark->publish({recovered.end}));
   std::unique_ptr<Partition> partition(new Partition(files, clock, directory, std::move(chosen),
                                                      std::move(recovered), std::move(watermark)));
   ONCE_TRY(partition->retain());
@@ -147,10 +143,7 @@ Status Partition::check_size(std::span<const Message> messages, std::size_t& byt
 
 Result<Ticket> Partition::stage_checked(const Stamp& stamp, std::span<const Message> messages) {
   const auto count = static_cast<std::uint32_t>(messages.size());
-  const Check check = staged_.check(stamp, count, options_.gaps);
-  const auto who = [&] {
-    return fmt::format("{}: producer {:x} epoch {}", directory_, stamp.producer, stamp.epoch);
-  };
+  const Check check = staged_table(stamp.producer).check(stamp, count, options_.gaps);
   switch (check.kind) {
     case Check::Kind::fresh: {
       const Ticket ticket{pending_.number, 0, stamp, {next_offset_, 0}};
@@ -170,29 +163,55 @@ Result<Ticket> Partition::stage_checked(const Stamp& stamp, std::span<const Mess
       return ticket;
     }
     case Check::Kind::gap:
-      return fail(Remedy::retry, "gap",
-                  fmt::format("{} sent {} before {}; send what is missing first", who(),
-                              stamp.sequence, check.next_sequence));
     case Check::Kind::fenced:
-      return fail(Remedy::stop, "fenced",
-                  fmt::format("{} is over: epoch {} has entered", who(), check.epoch));
     case Check::Kind::unknown:
-      return fail(Remedy::stop, "unknown",
-                  fmt::format("{} has never entered here; enter first", who()));
-    case Check::Kind::limit:
-      return fail(Remedy::retry, "gap",
-                  fmt::format("{} has {} holes in its sequence; send what is missing from {} on",
-                              who(), intervals_max, check.next_sequence));
+    case Check::Kind::limit: break;
   }
-  return fail(Remedy::stop, "bug", "a verdict without a case");
+  return refusal(stamp, check);
+}
+
+tl::unexpected<Error> Partition::refusal(const Stamp& stamp, const Check& check) const {
+  const std::string who =
+      fmt::format("{}: producer {:x} epoch {}", directory_, stamp.producer, stamp.epoch);
+  if (check.kind == Check::Kind::fenced)
+    return fail(Remedy::stop, "fenced",
+                fmt::format("{} is over: epoch {} has entered", who, check.epoch));
+  if (check.kind == Check::Kind::limit)
+    return fail(Remedy::retry, "gap",
+                fmt::format("{} has {} holes in its sequence; send what is missing from {} on", who,
+                            intervals_max, check.next_sequence));
+  if (check.kind == Check::Kind::gap && check.next_sequence == 0)
+    return fail(Remedy::retry, "gap",
+                fmt::format("{} begins with sequence {}, but nothing of it is here: this log was "
+                            "made anew, or the messages before went elsewhere; send from 0 on, or "
+                            "restore the log",
+                            who, stamp.sequence));
+  if (check.kind == Check::Kind::gap)
+    return fail(Remedy::retry, "gap",
+                fmt::format("{} sent {} before {}; send what is missing first", who, stamp.sequence,
+                            check.next_sequence));
+  if (staged_.horizon_ms() > 0)
+    return fail(
+        Remedy::stop, "too_old",
+        fmt::format("{} is not known: producers last seen before {} ms were forgotten after "
+                    "retention had deleted their messages. Whether these messages are new "
+                    "cannot be told; enter again, and send only what was never sent",
+                    who, staged_.horizon_ms()));
+  return fail(Remedy::stop, "unknown", fmt::format("{} has never entered here; enter first", who));
+}
+
+ProducerTable& Partition::staged_table(std::uint64_t producer) {
+  return staged_guests_.knows(producer) ? staged_guests_ : staged_;
 }
 
 // The messages were appended or staged before. They are answered when that is durable.
 Ticket Partition::stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count) {
   Ticket ticket{last_group(), 0, stamp, {-1, check.duplicates}};
-  if (mutant(Mutant::table_before_durable) || table_.has_all(stamp.producer, stamp.sequence, count))
+  const ProducerTable& durable = guests_.knows(stamp.producer) ? guests_ : table_;
+  if (mutant(Mutant::table_before_durable) ||
+      durable.has_all(stamp.producer, stamp.sequence, count))
     ticket.group = 0;
-  if (const auto offset = staged_.offset_of(stamp.producer, stamp.sequence))
+  if (const auto offset = staged_table(stamp.producer).offset_of(stamp.producer, stamp.sequence))
     ticket.receipt.offset = *offset;
   return ticket;
 }
@@ -201,8 +220,8 @@ Partition::Part& Partition::open_part(const Stamp& stamp, std::int64_t time_ms) 
   if (pending_.open) {
     Part& last = pending_.parts.back();
     const bool continues =
-        last.header.stamp.producer == stamp.producer && last.header.stamp.epoch == stamp.epoch &&
-        (stamp.producer == 0 || last.header.stamp.sequence + last.batch.count() == stamp.sequence);
+        last.sender.producer == stamp.producer && last.sender.epoch == stamp.epoch &&
+        (stamp.producer == 0 || last.sender.sequence + last.batch.count() == stamp.sequence);
     const std::size_t bytes = pending_.bytes.size() - last.begin;
     if (continues && bytes < frame_bytes_goal) return last;
     close_part();
@@ -210,9 +229,10 @@ Partition::Part& Partition::open_part(const Stamp& stamp, std::int64_t time_ms) 
   Part& part = pending_.parts.emplace_back();
   part.begin = pending_.bytes.size();
   part.header.base_offset = next_offset_;
-  part.header.stamp = stamp;
+  part.sender = stamp;
+  part.header.stamp = staged_guests_.knows(stamp.producer) ? Stamp{} : stamp;
   pending_.bytes.grow(frame_header_bytes);
-  part.batch = BatchWriter(pending_.bytes, next_offset_, stamp, time_ms);
+  part.batch = BatchWriter(pending_.bytes, next_offset_, part.header.stamp, time_ms);
   pending_.open = true;
   return part;
 }
@@ -230,7 +250,8 @@ void Partition::close_part() {
 void Partition::stage_fresh(const Stamp& stamp, std::span<const Message> messages,
                             std::int64_t now_ms) {
   if (stamp.producer != 0)
-    ONCE_ASSERT(staged_.apply(stamp, static_cast<std::uint32_t>(messages.size()), next_offset_));
+    ONCE_ASSERT(staged_table(stamp.producer)
+                    .apply(stamp, static_cast<std::uint32_t>(messages.size()), next_offset_));
   Stamp next = stamp;
   for (const Message& message : messages) {
     const std::int64_t time_ms = message.timestamp_ms != 0 ? message.timestamp_ms : now_ms;
@@ -242,21 +263,42 @@ void Partition::stage_fresh(const Stamp& stamp, std::span<const Message> message
 
 Result<Ticket> Partition::stage_entry(std::string_view name) {
   if (poison_) return fail(poisoned(Remedy::stop, directory_, *poison_));
+  if (name.empty()) return stage_guest();
   const Stamp stamp = ONCE_TRY(staged_.next_entry(name, options_.random));
   close_part();
   Part& part = pending_.parts.emplace_back();
   part.begin = pending_.bytes.size();
   part.header.kind = FrameKind::enter;
   part.header.base_offset = next_offset_;
-  part.header.stamp = stamp;
+  part.header.stamp = part.sender = stamp;
   pending_.bytes.grow(frame_header_bytes);
   pending_.bytes.append(name);
   pending_.bytes.grow(frame_end_bytes);
   part.end = pending_.bytes.size();
-  ONCE_ASSERT(staged_.apply_entry(name, stamp.producer, stamp.epoch));
+  ONCE_ASSERT(staged_.apply_entry(name, stamp.producer, stamp.epoch, next_offset_));
   // Whoever was held under the old epoch is fenced now.
   if (!held_.empty()) release_held(stamp.producer);
   return Ticket{pending_.number, 0, stamp, {next_offset_, 0}};
+}
+
+// Nothing is written: whoever comes without a name does not come again after this process.
+Result<Ticket> Partition::stage_guest() {
+  if (guest_ids_.size() >= guests_max) {
+    const std::uint64_t oldest = guest_ids_.front();
+    guest_ids_.pop_front();
+    staged_guests_.forget(std::span(&oldest, 1));
+    guests_.forget(std::span(&oldest, 1));
+  }
+  for (int draw = 0; draw < 100; ++draw) {
+    const std::uint64_t id = options_.random() >> 1;
+    const std::string name = fmt::format("{:x}", id);
+    if (id == 0 || staged_.knows(id) || staged_guests_.knows(id)) continue;
+    ONCE_ASSERT(staged_guests_.apply_entry(name, id, 1, next_offset_));
+    ONCE_ASSERT(guests_.apply_entry(name, id, 1, next_offset_));
+    guest_ids_.push_back(id);
+    return Ticket{0, 0, {id, 1, 0}, {next_offset_, 0}};
+  }
+  return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
 }
 
 // --- held batches
@@ -379,19 +421,48 @@ bool Partition::take() {
   pending_.bytes.clear();
   pending_.parts.clear();
   pending_.refused = false;
+  pending_.next_table.reset();
   flying_ = true;
+  if (needs_segment()) prepare_segment();
   return true;
+}
+
+// A segment is named after its first message, so a new one needs a message in the old one. And it
+// begins with the producers, so many of them make it longer: otherwise it would hold little else.
+bool Partition::needs_segment() const {
+  const std::int64_t bytes = tail_.position + static_cast<std::int64_t>(flight_.bytes.size());
+  if (mutant(Mutant::roll_replaces_live_segment))
+    return tail_.position > tail_.snapshot_bytes && bytes > options_.segment_bytes_max;
+  return durable_.offset > tail_.base_offset &&
+         bytes > std::max(options_.segment_bytes_max, 4 * tail_.snapshot_bytes);
+}
+
+// Decided while nothing can be staged: what is being written needs its producers.
+void Partition::prepare_segment() {
+  flight_.next_table = table_;
+  const std::int64_t now_ms = clock_.now_ms();
+  if (options_.retention_ms >= 0 || options_.retention_bytes >= 0) {
+    const std::int64_t kept_ms = std::max(options_.retention_ms, producer_kept_ms_least);
+    auto ids = table_.expired(superblock_.first_offset, now_ms - kept_ms);
+    std::erase_if(ids, [&](std::uint64_t id) {
+      return std::any_of(flight_.parts.begin(), flight_.parts.end(),
+                         [&](const Part& part) { return part.sender.producer == id; });
+    });
+    flight_.next_table->forget(ids);
+    staged_.forget(ids);
+  }
+  flight_.next_table->begin_segment(now_ms);
 }
 
 Status Partition::flush() {
   const auto bytes = static_cast<std::int64_t>(flight_.bytes.size());
-  const bool is_full =
-      tail_.position > tail_.snapshot_bytes && tail_.position + bytes > options_.segment_bytes_max;
-  Status prepared = is_full ? roll(bytes) : make_room(bytes);
+  Status prepared = flight_.next_table ? roll(bytes) : make_room(bytes);
   if (!prepared) {
     flight_.refused = flight_.refused || prepared.error().remedy == Remedy::retry;
     return prepared;
   }
+  // Readers must not count what is written next before it is durable.
+  if (Status told = watermark_->publish({durable_, true}); !told) return unknown(told);
   return write_group();
 }
 
@@ -416,10 +487,11 @@ Status Partition::roll(std::int64_t bytes) {
   if (!sealed) return unknown(sealed);
   tail_.reserved_bytes = tail_.position;
   auto created =
-      create_segment(files_, directory_, superblock_.log_id, durable_, table_,
+      create_segment(files_, directory_, superblock_.log_id, durable_, *flight_.next_table,
                      std::max(bytes, std::min(options_.segment_bytes_max / 16, reserve_bytes_max)));
   if (!created && created.error().tag == "full")
-    created = create_segment(files_, directory_, superblock_.log_id, durable_, table_, bytes);
+    created = create_segment(files_, directory_, superblock_.log_id, durable_, *flight_.next_table,
+                             bytes);
   if (!created) return fail(std::move(created).error());
   tail_.index.bytes = tail_.position;
   (void)save_index(files_, directory_, tail_.index);  // a cache: made again when it is missing
@@ -457,7 +529,7 @@ Status Partition::write_group() {
   ONCE_POINT(log_after_sync);
   const FrameHeader& last = flight_.parts.back().header;
   // Only readers in other processes miss this; the next group tells them again.
-  (void)watermark_->publish({last.end_address(), last.end_offset()});
+  (void)watermark_->publish({{last.end_address(), last.end_offset()}});
   return {};
 }
 
@@ -480,11 +552,14 @@ void Partition::land(const Status& flushed) {
     take_back(flushed.error());
     return;
   }
+  if (flight_.next_table) table_ = std::move(*flight_.next_table);
   std::int64_t position = tail_.position;
   for (const Part& part : flight_.parts) {
     const std::size_t body_begin = part.begin + frame_header_bytes;
     ONCE_ASSERT(
         apply_frame(part.header, flight_.bytes.view(body_begin, part.header.body_bytes), table_));
+    if (guests_.knows(part.sender.producer))
+      ONCE_ASSERT(guests_.apply(part.sender, part.header.record_count, part.header.base_offset));
     tail_.index.add(part.header, position);
     position += static_cast<std::int64_t>(part.header.frame_bytes());
   }
@@ -511,7 +586,9 @@ void Partition::take_back(const Error& error) {
   pending_.open = false;
   pending_.number = next;
   next_offset_ = durable_.offset;
-  if (!mutant(Mutant::table_before_durable)) staged_ = table_;
+  if (mutant(Mutant::table_before_durable)) return;
+  staged_ = table_;
+  staged_guests_ = guests_;
 }
 
 // --- the rest

@@ -36,6 +36,7 @@ struct PartitionOptions {
   // Of batches that wait for their predecessors (GapPolicy::hold); beyond it they are refused.
   std::size_t hold_count_max = 1024;
   std::size_t hold_bytes_max = 64 << 20;
+  bool must_exist = false;  // it was made before: that it is missing is damage
   // Draws the ids of logs and producers. Empty: the machine's source of secrets.
   std::function<std::uint64_t()> random;
 };
@@ -64,11 +65,12 @@ class Partition {
                                                                const PartitionOptions& options);
 
   // Checks the messages against everything appended or staged and puts the new ones into the
-  // pending group. No disk access. Errors: "gap" (retry), "fenced", "unknown", "poisoned" (stop),
-  // "too_large" (park), "backlog" (retry after a sync).
+  // pending group. No disk access. Errors: "gap" (retry), "fenced", "unknown", "too_old",
+  // "poisoned" (stop), "too_large" (park), "backlog" (retry after a sync).
   [[nodiscard]] Result<Ticket> stage(const Stamp& stamp, std::span<const Message> messages);
 
   // The same for the entry of a producer; the stamp counts once the ticket's group is durable.
+  // Without a name it is a guest: known while this object lives, and nothing of it is kept.
   [[nodiscard]] Result<Ticket> stage_entry(std::string_view name);
 
   // Writes the pending group: one write, one sync. "full" (retry) means that nothing of it
@@ -103,6 +105,8 @@ class Partition {
   bool has_pending() const { return !pending_.parts.empty() && !poison_; }
   PartitionInfo info() const;
   std::uint64_t log_id() const { return superblock_.log_id; }
+  // Producers that were last seen before this time may have been forgotten; 0: none was.
+  std::int64_t producer_horizon_ms() const { return table_.horizon_ms(); }
 
   // The parts of `sync`. `take` is false when there is nothing to write or a group is on its way.
   // `flush` may run without the wrapper's lock; everything else needs it.
@@ -114,6 +118,7 @@ class Partition {
   // A frame of a group, not yet sealed.
   struct Part {
     FrameHeader header;
+    Stamp sender;           // as in the header, or a guest, which the header does not name
     std::size_t begin = 0;  // in the group's bytes
     std::size_t end = 0;
     BatchWriter batch;  // only for data
@@ -124,6 +129,8 @@ class Partition {
     std::vector<Part> parts;
     bool open = false;     // the last part is data and takes more records
     bool refused = false;  // nothing of it was written
+    // The producers with which a new segment begins, when the group needs one.
+    std::optional<ProducerTable> next_table;
   };
   struct Held {
     Stamp stamp;
@@ -136,7 +143,10 @@ class Partition {
   Partition(Files& files, Clock& clock, std::string directory, PartitionOptions options,
             Recovered recovered, std::unique_ptr<Watermark> watermark);
 
+  ProducerTable& staged_table(std::uint64_t producer);
+  Result<Ticket> stage_guest();
   Result<Ticket> stage_checked(const Stamp& stamp, std::span<const Message> messages);
+  tl::unexpected<Error> refusal(const Stamp& stamp, const Check& check) const;
   Ticket stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count);
   void stage_fresh(const Stamp& stamp, std::span<const Message> messages, std::int64_t now_ms);
   Part& open_part(const Stamp& stamp, std::int64_t time_ms);
@@ -146,6 +156,8 @@ class Partition {
                       Error gap);
   void release_held(std::uint64_t producer);
   void take_back(const Error& error);
+  bool needs_segment() const;
+  void prepare_segment();
   Status make_room(std::int64_t bytes);
   Status roll(std::int64_t bytes);
   Status write_group();
@@ -157,8 +169,10 @@ class Partition {
   const std::string directory_;
   const PartitionOptions options_;
 
-  // What is staged, in front of what is durable.
+  // What is staged, in front of what is durable. Guests have a table of their own, because the
+  // other one is what snapshots are made of.
   ProducerTable staged_;
+  ProducerTable staged_guests_;
   std::int64_t next_offset_;
   Group pending_;
   std::map<std::uint64_t, Held> held_;
@@ -167,6 +181,8 @@ class Partition {
 
   // What is durable. Changed by `land`.
   ProducerTable table_;
+  ProducerTable guests_;
+  std::deque<std::uint64_t> guest_ids_;  // oldest first
   End durable_;
   std::uint64_t landed_group_ = 0;
   std::deque<std::pair<std::uint64_t, Error>> refused_groups_;

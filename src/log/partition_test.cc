@@ -43,18 +43,20 @@ TEST(Partition, its_bytes_are_those_of_the_worked_example) {
   const std::string& bytes = bench.files.content(bench.segment(0));
   const FrameHeader snapshot = decode_frame_header(bytes).header;
   EXPECT_EQ(snapshot.kind, FrameKind::snapshot);
-  EXPECT_EQ(snapshot.frame_bytes(), 100u);
-  const FrameHeader enter = decode_frame_header(bytes.substr(100)).header;
+  EXPECT_EQ(snapshot.version, 2u);
+  EXPECT_EQ(snapshot.frame_bytes(), 108u);
+  const FrameHeader enter = decode_frame_header(bytes.substr(108)).header;
   EXPECT_EQ(enter.kind, FrameKind::enter);
-  EXPECT_EQ(enter.synced_upto, 100u);
+  EXPECT_EQ(enter.version, 1u);
+  EXPECT_EQ(enter.synced_upto, 108u);
   EXPECT_EQ(enter.frame_bytes(), 97u);
-  EXPECT_EQ(bytes.substr(192, 1), "p");
-  const FrameHeader data = decode_frame_header(bytes.substr(197)).header;
+  EXPECT_EQ(bytes.substr(200, 1), "p");
+  const FrameHeader data = decode_frame_header(bytes.substr(205)).header;
   EXPECT_EQ(data.kind, FrameKind::data);
-  EXPECT_EQ(data.synced_upto, 197u);
+  EXPECT_EQ(data.synced_upto, 205u);
   EXPECT_EQ(data.frame_bytes(), 199u);
   EXPECT_EQ(data.record_count, 2u);
-  const std::string batch = bytes.substr(197 + 92, 103);
+  const std::string batch = bytes.substr(205 + 92, 103);
   EXPECT_EQ(get_u32(batch.data() + 8), 91u);
   EXPECT_EQ(batch.substr(61, 21), std::string("\x28\0\0\0\x01\x04m0\x02\x0eonce-id\x06id0", 21));
 }

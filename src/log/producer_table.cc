@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/mutant.h"
+#include "log/frame.h"
 #include "log/limits.h"
 
 namespace once::log {
@@ -87,9 +89,10 @@ Result<Stamp> ProducerTable::next_entry(std::string_view name,
   }
   if (producers_.size() >= producers_max)
     return fail(Remedy::stop, "limit",
-                fmt::format("this partition already knows {} producers, and it forgets none; use "
-                            "stable names",
-                            producers_max));
+                fmt::format("this partition already knows {} producers; use stable names, or none. "
+                            "A producer is forgotten {} days after its last message when a "
+                            "retention has deleted all that it sent",
+                            producers_max, producer_kept_ms_least / 86'400'000));
   // 63 bits, because the record batch keeps it as a signed number; 0 means "no stamp".
   for (int draw = 0; draw < 100; ++draw) {
     const std::uint64_t id = random() >> 1;
@@ -133,34 +136,70 @@ bool ProducerTable::apply(const Stamp& stamp, std::uint32_t count, std::int64_t 
   producer.seen.insert(added);
   interval_count_ += producer.seen.intervals().size();
   producer.remember({added, base_offset});
+  producer.active = true;
+  producer.end_offset = base_offset + count;
   return true;
 }
 
-bool ProducerTable::apply_entry(std::string_view name, std::uint64_t producer,
-                                std::uint32_t epoch) {
+bool ProducerTable::apply_entry(std::string_view name, std::uint64_t producer, std::uint32_t epoch,
+                                std::int64_t base_offset) {
   const auto found = ids_.find(name);
   if (found != ids_.end()) {
     Producer& known = producers_.at(found->second);
     if (found->second != producer || epoch <= known.epoch) return false;
     known.epoch = epoch;
+    known.active = true;
+    known.end_offset = base_offset;
     return true;
   }
   if (producer == 0 || epoch == 0 || producers_.count(producer) != 0) return false;
   Producer added;
   added.name = name;
   added.epoch = epoch;
+  added.end_offset = base_offset;
   producers_.emplace(producer, std::move(added));
   ids_.emplace(name, producer);
   return true;
 }
 
-// Count, then for each producer: id, epoch, length and bytes of the name, number of intervals and
-// the intervals.
+void ProducerTable::begin_segment(std::int64_t now_ms) {
+  for (auto& [id, producer] : producers_) {
+    if (!producer.active) continue;
+    producer.active = false;
+    producer.last_ms = now_ms;
+  }
+}
+
+std::vector<std::uint64_t> ProducerTable::expired(std::int64_t first_offset,
+                                                  std::int64_t before_ms) const {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, producer] : producers_)
+    if (!producer.active && producer.end_offset <= first_offset && producer.last_ms < before_ms)
+      ids.push_back(id);
+  return ids;
+}
+
+void ProducerTable::forget(std::span<const std::uint64_t> producers) {
+  for (const std::uint64_t id : producers) {
+    const auto found = producers_.find(id);
+    if (found == producers_.end()) continue;
+    horizon_ms_ = std::max(horizon_ms_, found->second.last_ms);
+    interval_count_ -= found->second.seen.intervals().size();
+    ids_.erase(found->second.name);
+    producers_.erase(found);
+  }
+}
+
+// Horizon and count, then for each producer: id, epoch, when it was last seen, the offset below
+// which everything of it is, length and bytes of the name, number of intervals and the intervals.
 void ProducerTable::encode(Buffer& into) const {
+  put_i64(into.grow(8), horizon_ms_);
   put_u32(into.grow(4), static_cast<std::uint32_t>(producers_.size()));
   for (const auto& [id, producer] : producers_) {
     put_u64(into.grow(8), id);
     put_u32(into.grow(4), producer.epoch);
+    put_i64(into.grow(8), producer.last_ms);
+    put_i64(into.grow(8), producer.end_offset);
     put_u16(into.grow(2), static_cast<std::uint16_t>(producer.name.size()));
     into.append(producer.name);
     std::vector<Interval> intervals = producer.seen.intervals();
@@ -174,21 +213,32 @@ void ProducerTable::encode(Buffer& into) const {
   }
 }
 
-Result<ProducerTable> ProducerTable::decode(std::string_view bytes) {
+Result<ProducerTable> ProducerTable::decode(std::string_view bytes, std::uint8_t version,
+                                            std::int64_t base_offset) {
   const auto corrupt = [](std::string text) {
     return fail(Remedy::stop, "corrupt", "producer table: " + std::move(text));
   };
+  const bool is_timed = version >= snapshot_version;
   ByteReader reader(bytes);
   ProducerTable table;
+  if (is_timed) table.horizon_ms_ = reader.i64();
   const std::uint32_t count = reader.u32();
   for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
     const std::uint64_t id = reader.u64();
     const std::uint32_t epoch = reader.u32();
+    // Version 1 does not say when a producer was last seen: it counts as seen now.
+    const auto last_ms = is_timed ? reader.i64() : 0;
+    const auto end_offset = is_timed ? reader.i64() : base_offset;
     const std::string_view name = reader.bytes(reader.u16());
     const std::uint32_t interval_count = reader.u32();
     if (!reader.ok() || name.size() > producer_name_bytes_max) return corrupt("malformed name");
-    if (!table.apply_entry(name, id, epoch)) return corrupt(fmt::format("{} is twice", id));
+    if (end_offset < 0 || end_offset > base_offset)
+      return corrupt(fmt::format("producer {} is ahead of the log", id));
+    if (!table.apply_entry(name, id, epoch, end_offset))
+      return corrupt(fmt::format("{} is twice", id));
     Producer& producer = table.producers_.at(id);
+    producer.active = !is_timed;
+    producer.last_ms = last_ms;
     for (std::uint32_t k = 0; k < interval_count && reader.ok(); ++k) {
       const std::uint64_t begin = reader.u64();
       const std::uint64_t end = reader.u64();
@@ -202,15 +252,19 @@ Result<ProducerTable> ProducerTable::decode(std::string_view bytes) {
   return table;
 }
 
-bool ProducerTable::knows_the_same_as(const ProducerTable& other) const {
-  if (ids_ != other.ids_ || producers_.size() != other.producers_.size()) return false;
-  for (const auto& [id, producer] : producers_) {
-    const auto found = other.producers_.find(id);
-    if (found == other.producers_.end() || found->second.epoch != producer.epoch ||
-        found->second.seen != producer.seen)
+bool ProducerTable::continues(const ProducerTable& before) const {
+  if (horizon_ms_ < before.horizon_ms_) return false;
+  for (const auto& [id, producer] : before.producers_) {
+    const auto found = producers_.find(id);
+    const bool is_forgotten =
+        found == producers_.end() && !producer.active && producer.last_ms <= horizon_ms_;
+    if (is_forgotten) continue;
+    if (found == producers_.end() || found->second.name != producer.name ||
+        found->second.epoch != producer.epoch || found->second.seen != producer.seen)
       return false;
   }
-  return true;
+  return std::all_of(producers_.begin(), producers_.end(),
+                     [&](const auto& entry) { return before.knows(entry.first); });
 }
 
 }  // namespace once::log

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +41,10 @@ struct Check {
 // Which messages of which producer a partition has. It is a pure function of the log: `apply` is
 // the same for live traffic and recovery, and a snapshot only stands for the frames before it.
 // Sequences are kept as intervals and compared across epochs; an epoch only fences smaller ones.
-// Producers are never forgotten. Not thread-safe; owned by a Partition.
+//
+// A producer may be forgotten once retention has deleted all that it sent. The horizon remembers
+// until when that can have happened: who is not known behind a horizon may be new, or too old to be
+// told from new. Not thread-safe; owned by a Partition.
 class ProducerTable {
  public:
   // Never changes anything. `count` > 0, and the last sequence fits into 64 bits.
@@ -58,15 +62,29 @@ class ProducerTable {
 
   // These change the table. False: the log contradicts itself, which a correct one never does.
   [[nodiscard]] bool apply(const Stamp& stamp, std::uint32_t count, std::int64_t base_offset);
-  [[nodiscard]] bool apply_entry(std::string_view name, std::uint64_t producer,
-                                 std::uint32_t epoch);
+  [[nodiscard]] bool apply_entry(std::string_view name, std::uint64_t producer, std::uint32_t epoch,
+                                 std::int64_t base_offset);
 
+  // A segment begins at this time: whoever did something since the last one was last seen now.
+  void begin_segment(std::int64_t now_ms);
+  // Producers of which everything lies below `first_offset` and that were last seen before a time.
+  std::vector<std::uint64_t> expired(std::int64_t first_offset, std::int64_t before_ms) const;
+  void forget(std::span<const std::uint64_t> producers);
+  // No producer that was last seen after this time was ever forgotten; 0: none was.
+  std::int64_t horizon_ms() const { return horizon_ms_; }
+  // All producers before this time are lost; only for the repair of a log that lost its segments.
+  void set_horizon(std::int64_t time_ms) { horizon_ms_ = time_ms; }
+
+  // The body of a snapshot frame at this offset, of either version; ours is the newest.
   void encode(Buffer& into) const;
-  static Result<ProducerTable> decode(std::string_view bytes);
+  static Result<ProducerTable> decode(std::string_view bytes, std::uint8_t version,
+                                      std::int64_t base_offset);
 
+  bool knows(std::uint64_t producer) const { return producers_.contains(producer); }
   std::size_t size() const { return producers_.size(); }
-  // Whether both know the same; what they remember of offsets is only a cache and not compared.
-  bool knows_the_same_as(const ProducerTable& other) const;
+  // Whether it can follow on `before`: both know the same, but for producers behind the horizon.
+  // What they remember of offsets is only a cache and not compared.
+  bool continues(const ProducerTable& before) const;
 
  private:
   // Messages that are neighbours both in sequence and in offset.
@@ -78,7 +96,10 @@ class ProducerTable {
     std::string name;
     std::uint32_t epoch = 0;
     IntervalSet seen;
-    std::vector<Range> ranges;  // a ring once it is full
+    bool active = true;           // since the segment began
+    std::int64_t last_ms = 0;     // when it was last seen, if not active
+    std::int64_t end_offset = 0;  // everything it did is below this
+    std::vector<Range> ranges;    // a ring once it is full
     std::size_t newest = 0;
 
     void remember(const Range& range);
@@ -88,6 +109,7 @@ class ProducerTable {
   std::map<std::uint64_t, Producer> producers_;
   std::map<std::string, std::uint64_t, std::less<>> ids_;
   std::size_t interval_count_ = 0;
+  std::int64_t horizon_ms_ = 0;
 };
 
 }  // namespace once::log

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "log/layout.h"
 #include "log/limits.h"
 #include "log/record_batch.h"
 
@@ -28,7 +29,7 @@ tl::unexpected<Error> Reader::corrupt(std::int64_t position, std::string_view wh
 tl::unexpected<Error> Reader::gone(std::int64_t offset) const {
   return fail(Remedy::stop, "gone",
               fmt::format("{} has no message {} any more: the oldest is {}", directory_, offset,
-                          segments_.empty() ? 0 : segments_.front()));
+                          first_offset_));
 }
 
 Expected Reader::expected_at(const Place& place) const {
@@ -36,10 +37,14 @@ Expected Reader::expected_at(const Place& place) const {
 }
 
 Result<std::int64_t> Reader::first_offset() {
-  auto segments = list_segments(files_, directory_);
-  if (!segments && segments.error().tag != "missing") return fail(std::move(segments).error());
-  segments_ = segments ? std::move(*segments) : std::vector<std::int64_t>{};
-  return segments_.empty() ? 0 : segments_.front();
+  Layout layout = ONCE_TRY(read_layout(files_, directory_));
+  if (layout.superblock.log_id != log_id_)
+    return fail(
+        Remedy::stop, "gone",
+        fmt::format("{} was made anew while it was read: it is another log now", directory_));
+  first_offset_ = layout.superblock.first_offset;
+  segments_ = std::move(layout.segments);
+  return first_offset_;
 }
 
 Status Reader::open_segment(std::int64_t base_offset) {
@@ -161,7 +166,7 @@ Result<ReadResult> Reader::read(std::int64_t offset, std::size_t bytes_max, cons
         chunk->bytes_wanted > 0)
       continue;  // one frame is larger than what was asked for
     if (!ONCE_TRY(open_next_segment(place_.offset))) {
-      if (!segments_.empty() && segments_.front() > place_.offset) return gone(place_.offset);
+      if (first_offset_ > place_.offset) return gone(place_.offset);
       return corrupt(place_.position,
                      fmt::format("message {} was durable and is missing", place_.offset));
     }

@@ -37,7 +37,7 @@ class Reader {
   [[nodiscard]] Result<ReadResult> read(std::int64_t offset, std::size_t bytes_max,
                                         const End& durable);
 
-  // The oldest message there is.
+  // The oldest message there is, as the superblock says; "corrupt" when it is not there.
   [[nodiscard]] Result<std::int64_t> first_offset();
 
   // The first message with this time or a later one; the durable end when there is none.
@@ -75,6 +75,7 @@ class Reader {
   Files& files_;
   std::string directory_;
   std::uint64_t log_id_;
+  std::int64_t first_offset_ = 0;
   std::vector<std::int64_t> segments_;
   // The segment that is open, and the frame where the last read ended.
   std::unique_ptr<File> file_;

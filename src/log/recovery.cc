@@ -9,21 +9,13 @@
 #include <utility>
 
 #include "base/mutant.h"
+#include "log/layout.h"
 #include "log/limits.h"
 
 namespace once::log {
 namespace {
 
 constexpr std::size_t scan_bytes = 16 << 10;
-
-tl::unexpected<Error> corrupt(const std::string& path, std::int64_t position,
-                              std::string_view what) {
-  return fail(
-      Remedy::stop, "corrupt",
-      fmt::format("{} at byte {}: {}. Nothing was changed; restore the file from a copy, or "
-                  "move the partition away and start an empty one",
-                  path, position, what));
-}
 
 // A segment file in which the walk stopped, and what is known of it.
 struct Break {
@@ -88,7 +80,7 @@ Status judge(const Break& at, std::uint64_t watermark) {
   const std::int64_t position = at.found.position;
   if (ONCE_TRY(is_zero_from(at.file, position))) {
     if (watermark <= here) return {};
-    return corrupt(
+    return corrupt_file(
         at.path, position,
         fmt::format("the log ends here, but {} more bytes were durable", watermark - here));
   }
@@ -98,12 +90,12 @@ Status judge(const Break& at, std::uint64_t watermark) {
         Remedy::stop, "version",
         fmt::format("{} at byte {}: {}; use the program that wrote it", at.path, position, what));
   if (at.found.flaw == Flaw::foreign || at.found.flaw == Flaw::misplaced)
-    return corrupt(at.path, position, what);
-  if (watermark > here) return corrupt(at.path, position, what + ", and it was durable");
+    return corrupt_file(at.path, position, what);
+  if (watermark > here) return corrupt_file(at.path, position, what + ", and it was durable");
   if (ONCE_TRY(watermark_behind(at)) > here)
-    return corrupt(at.path, position, what + ", and later frames say that it was durable");
+    return corrupt_file(at.path, position, what + ", and later frames say that it was durable");
   if (!ONCE_TRY(is_torn(at)))
-    return corrupt(at.path, position, what + ", though none of its bytes is missing");
+    return corrupt_file(at.path, position, what + ", though none of its bytes is missing");
   return {};
 }
 
@@ -133,7 +125,7 @@ Result<Scan> scan_segment(Files& files, const std::string& directory, std::uint6
     scan.stopped = ONCE_TRY(walker.next());
     if (scan.stopped.flaw != Flaw::none) break;
     if (!apply_frame(scan.stopped.header, scan.stopped.body, scan.table))
-      return corrupt(path, scan.stopped.position, "the frame contradicts those before it");
+      return corrupt_file(path, scan.stopped.position, "the frame contradicts those before it");
     scan.tail.index.add(scan.stopped.header, scan.stopped.position);
   }
   scan.stopped.body = {};
@@ -146,64 +138,45 @@ class Recovery {
  public:
   Recovery(Files& files, const std::string& directory) : files_(files), directory_(directory) {}
 
-  Result<Recovered> run(std::uint64_t new_log_id) {
-    ONCE_TRY(open_superblock(new_log_id));
-    watermark_ = result_.superblock.durable.address;
-    if (auto file = Watermark::open_to_read(files_, directory_, result_.superblock.log_id))
-      if (const auto end = (*file)->read()) watermark_ = std::max(watermark_, end->address);
+  Result<Recovered> run(const RecoveryOptions& options) {
+    ONCE_TRY(look(options));
     ONCE_TRY(drop_what_retention_left());
+    if (!segments_.empty()) ONCE_TRY(drop_unfinished_roll());
     if (segments_.empty()) {
-      if (watermark_ > 0)
-        return fail(Remedy::stop, "corrupt",
-                    fmt::format("{} has no segments, but {} bytes were durable; restore them",
-                                directory_, watermark_));
       ONCE_TRY(start_first_segment());
       return finish();
     }
-    ONCE_TRY(drop_unfinished_roll());
-    if (!segments_.empty()) {
-      ONCE_TRY(check_chain());
-      ONCE_TRY(recover_tail());
-    } else {
-      ONCE_TRY(start_first_segment());
-    }
+    ONCE_TRY(check_chain());
+    ONCE_TRY(recover_tail());
     return finish();
   }
 
  private:
-  Status open_superblock(std::uint64_t new_log_id) {
-    auto listed = list_segments(files_, directory_);
-    if (listed) segments_ = std::move(*listed);
-    if (!listed && listed.error().tag != "missing") return fail(std::move(listed).error());
-    auto superblock = read_superblock(files_, directory_);
-    if (!superblock && superblock.error().tag == "missing") {
-      if (!segments_.empty())
-        return fail(Remedy::stop, "corrupt",
-                    fmt::format("{} has segments but no superblock, so it is not known what "
-                                "belongs to it; restore the superblock",
-                                directory_));
-      superblock = Superblock{new_log_id, 1, {}, 0};
-      ONCE_TRY(create_superblock(files_, directory_, *superblock));
+  Status look(const RecoveryOptions& options) {
+    auto layout = read_layout(files_, directory_);
+    if (!layout && layout.error().tag == "missing") {
+      if (options.must_exist) return fail(lost_partition(directory_));
+      layout = Layout{};
+      layout->superblock = {options.new_log_id, 1, {}, 0};
+      ONCE_TRY(create_superblock(files_, directory_, layout->superblock));
     }
-    if (!superblock) return fail(std::move(superblock).error());
+    if (!layout) return fail(std::move(layout).error());
     // Every time: whoever made the directory may have died before its name was durable.
     ONCE_TRY(files_.sync_directory(parent_directory(directory_)));
-    result_.superblock = *superblock;
+    result_.superblock = layout->superblock;
+    watermark_ = layout->durable_address();
+    segments_ = std::move(layout->segments);
+    deleted_ = std::move(layout->deleted);
     return {};
   }
 
   // Retention first says in the superblock what goes, then deletes. A crash in between is
   // finished here.
   Status drop_what_retention_left() {
-    const std::int64_t first = result_.superblock.first_offset;
-    if (segments_.empty() || segments_.front() == first) return {};
-    if (std::find(segments_.begin(), segments_.end(), first) == segments_.end())
-      return fail(Remedy::stop, "corrupt",
-                  fmt::format("{} is missing; restore it", segment_path(directory_, first)));
-    while (segments_.front() < first) {
-      ONCE_TRY(files_.remove(index_path(directory_, segments_.front())));
-      ONCE_TRY(files_.remove(segment_path(directory_, segments_.front())));
-      segments_.erase(segments_.begin());
+    if (deleted_.empty()) return {};
+    for (const std::int64_t base_offset : deleted_) {
+      ONCE_TRY(files_.remove(index_path(directory_, base_offset)));
+      ONCE_TRY(files_.remove(segment_path(directory_, base_offset)));
     }
     return files_.sync_directory(directory_);
   }
@@ -221,12 +194,12 @@ class Recovery {
       const Scan scan = ONCE_TRY(scan_segment(files_, directory_, log_id(), previous));
       // All that came before was durable when the new segment was begun.
       if (scan.end.offset != base_offset)
-        return corrupt(
+        return corrupt_file(
             segment_path(directory_, previous), scan.tail.position,
             fmt::format("the frame is {}, and it was durable", name_of(scan.stopped.flaw)));
       expected.address = scan.end.address;
     } else if (base_offset != 0) {
-      return corrupt(path, 0, fmt::format("the first frame is {}", name_of(first.flaw)));
+      return corrupt_file(path, 0, fmt::format("the first frame is {}", name_of(first.flaw)));
     }
     if (first.headed && first.header.address != expected.address) first.flaw = Flaw::misplaced;
     ONCE_TRY(judge({*file, path, first, expected}, watermark_));
@@ -237,7 +210,7 @@ class Recovery {
     return {};
   }
 
-  // Every segment but the last ends exactly where the next begins.
+  // Every segment but the last ends where the next begins.
   Status check_chain() {
     std::uint64_t address = 0;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
@@ -249,7 +222,7 @@ class Recovery {
             Remedy::stop, "version",
             fmt::format("{} is {}; use the program that wrote it", path, name_of(first.flaw)));
       if (first.flaw != Flaw::none)
-        return corrupt(path, 0, fmt::format("the first frame is {}", name_of(first.flaw)));
+        return corrupt_file(path, 0, fmt::format("the first frame is {}", name_of(first.flaw)));
       if (i > 0) ONCE_TRY(check_length(i - 1, address, first.header.address));
       address = first.header.address;
     }
@@ -261,12 +234,19 @@ class Recovery {
     auto file = ONCE_TRY(files_.open(path, OpenMode::read));
     const std::int64_t bytes = ONCE_TRY(file->size());
     const auto wanted = static_cast<std::int64_t>(next_address - address);
-    if (next_address <= address || bytes < wanted)
-      return corrupt(path, bytes, "the file ends before the next segment begins");
-    if (bytes > wanted && !ONCE_TRY(is_zero_from(*file, wanted)))
-      return corrupt(path, wanted, "the file goes on where the next segment begins");
-    ONCE_TRY(remember_sealed(*file, segments_[which], wanted));
-    return {};
+    if (next_address <= address || bytes > wanted)
+      return corrupt_file(path, wanted, "the file goes on where the next segment begins");
+    if (bytes < wanted && !ONCE_TRY(has_all_messages(*file, which, bytes)))
+      return corrupt_file(path, bytes, "the file ends before the next segment begins");
+    return remember_sealed(*file, segments_[which], bytes);
+  }
+
+  // An older version could roll twice behind the same message, and the second segment took the
+  // place of the first: its addresses are missing, but there was no message in them, and the
+  // producers that entered there are in the snapshot that follows.
+  Result<bool> has_all_messages(File& file, std::size_t which, std::int64_t bytes) {
+    const SegmentIndex index = ONCE_TRY(make_index(file, log_id(), segments_[which]));
+    return index.bytes == bytes && index.end_offset == segments_[which + 1];
   }
 
   // An index that is missing or bad is made again; it is only a cache.
@@ -343,32 +323,16 @@ class Recovery {
   Files& files_;
   const std::string& directory_;
   std::vector<std::int64_t> segments_;
+  std::vector<std::int64_t> deleted_;
   std::uint64_t watermark_ = 0;
   Recovered result_;
 };
 
 }  // namespace
 
-bool apply_frame(const FrameHeader& header, std::string_view body, ProducerTable& table) {
-  switch (header.kind) {
-    case FrameKind::data:
-      return header.stamp.producer == 0 ||
-             table.apply(header.stamp, header.record_count, header.base_offset);
-    case FrameKind::enter:
-      if (body.empty() || body.size() > producer_name_bytes_max) return false;
-      return table.apply_entry(body, header.stamp.producer, header.stamp.epoch);
-    case FrameKind::snapshot: {
-      auto snapshot = ProducerTable::decode(body);
-      if (!snapshot) return false;
-      table = std::move(*snapshot);
-      return true;
-    }
-  }
-  return false;
-}
-
-Result<Recovered> recover(Files& files, const std::string& directory, std::uint64_t new_log_id) {
-  return Recovery(files, directory).run(new_log_id);
+Result<Recovered> recover(Files& files, const std::string& directory,
+                          const RecoveryOptions& options) {
+  return Recovery(files, directory).run(options);
 }
 
 Result<Tail> create_segment(Files& files, const std::string& directory, std::uint64_t log_id,
@@ -380,6 +344,7 @@ Result<Tail> create_segment(Files& files, const std::string& directory, std::uin
   frame.grow(frame_end_bytes);
   FrameHeader header;
   header.kind = FrameKind::snapshot;
+  header.version = snapshot_version;
   header.log_id = log_id;
   header.address = begin.address;
   header.base_offset = begin.offset;
@@ -388,7 +353,7 @@ Result<Tail> create_segment(Files& files, const std::string& directory, std::uin
 
   Tail tail;
   const std::string path = segment_path(directory, begin.offset);
-  ONCE_TRY(files.remove(path));  // what an earlier try has left
+  if (mutant(Mutant::roll_replaces_live_segment)) ONCE_TRY(files.remove(path));
   tail.file = ONCE_TRY(files.open(path, OpenMode::create));
   tail.reserved_bytes = static_cast<std::int64_t>(frame.size()) + reserve_bytes;
   if (auto reserved = tail.file->resize(tail.reserved_bytes); !reserved) {
@@ -413,34 +378,6 @@ Result<Tail> create_segment(Files& files, const std::string& directory, std::uin
   tail.index.base_offset = begin.offset;
   tail.index.add(header, 0);
   return tail;
-}
-
-Result<End> find_durable_end(Files& files, const std::string& directory,
-                             const Superblock& superblock) {
-  const auto segments = ONCE_TRY(list_segments(files, directory));
-  End end = superblock.durable;
-  for (std::size_t i = segments.size(); i-- > 0;) {
-    auto file = ONCE_TRY(files.open(segment_path(directory, segments[i]), OpenMode::read));
-    const Found first = ONCE_TRY(read_first_frame(*file, superblock.log_id, segments[i]));
-    if (first.flaw != Flaw::none) continue;  // an unfinished roll
-    // Two passes: what the frames say was durable, then the offset that belongs to it.
-    std::uint64_t watermark = end.address;
-    for (const bool counting : {false, true}) {
-      FrameWalker walker(*file, 0, {superblock.log_id, first.header.address, segments[i]}, true);
-      for (;;) {
-        const Found found = ONCE_TRY(walker.next());
-        if (found.flaw != Flaw::none) break;
-        watermark = std::max(watermark, found.header.synced_upto);
-        if (counting && found.header.end_address() <= watermark &&
-            found.header.end_address() > end.address)
-          end = {found.header.end_address(), found.header.end_offset()};
-      }
-    }
-    // The snapshot at the start of a segment is durable with everything before it.
-    if (end.address < first.header.address) end = {first.header.address, segments[i]};
-    break;
-  }
-  return end;
 }
 
 }  // namespace once::log

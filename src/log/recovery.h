@@ -44,25 +44,22 @@ struct Recovered {
   std::int64_t cut_bytes = 0;  // of a torn tail
 };
 
+struct RecoveryOptions {
+  std::uint64_t new_log_id = 0;  // for a partition that has to be made
+  bool must_exist = false;       // it was made before: that it is missing is damage
+};
+
 // Brings a partition into a state from which it can be written: makes it when it is new, cuts a
 // torn tail, makes durable what is there. Reads the last segment whole and of the others only the
 // first frame. Data that was durable is never cut: damage below the watermark is an error with the
 // tag "corrupt" that names file and byte, and nothing on disk is changed then.
 [[nodiscard]] Result<Recovered> recover(Files& files, const std::string& directory,
-                                        std::uint64_t new_log_id);
+                                        const RecoveryOptions& options);
 
-// Makes a segment that starts with this table, durable with its name. Also used for a roll.
-// When the disk is full, nothing is left behind.
+// Makes a segment that starts with this table, durable with its name. Also used for a roll. Never
+// replaces a file. When the disk is full, nothing is left behind.
 [[nodiscard]] Result<Tail> create_segment(Files& files, const std::string& directory,
                                           std::uint64_t log_id, const End& begin,
                                           const ProducerTable& table, std::int64_t reserve_bytes);
-
-// How far the log is durable, as anybody can tell from its files: a reader whose writer has died.
-[[nodiscard]] Result<End> find_durable_end(Files& files, const std::string& directory,
-                                           const Superblock& superblock);
-
-// Applies one frame; the same for recovery, readers and verification.
-[[nodiscard]] bool apply_frame(const FrameHeader& header, std::string_view body,
-                               ProducerTable& table);
 
 }  // namespace once::log

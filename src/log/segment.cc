@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t name_digits = 20;
 constexpr std::string_view segment_suffix = ".log";
+constexpr std::string_view index_suffix = ".index";
 constexpr std::size_t walk_bytes = 16 << 10;
 constexpr std::uint64_t index_magic = 0x4f4e43452d494458;  // "ONCE-IDX"
 constexpr std::size_t index_header_bytes = 56;
 constexpr std::size_t index_entry_bytes = 24;
 
-std::optional<std::int64_t> base_offset_in(std::string_view name) {
-  if (name.size() != name_digits + segment_suffix.size() || !name.ends_with(segment_suffix))
-    return std::nullopt;
+std::optional<std::int64_t> base_offset_in(std::string_view name, std::string_view suffix) {
+  if (name.size() != name_digits + suffix.size() || !name.ends_with(suffix)) return std::nullopt;
   std::int64_t offset = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name_digits, offset);
   if (error != std::errc() || end != name.data() + name_digits || offset < 0) return std::nullopt;
@@ -40,10 +40,15 @@ std::string index_path(const std::string& directory, std::int64_t base_offset) {
   return fmt::format("{}/{:020}.index", directory, base_offset);
 }
 
+bool is_partition_file(std::string_view name) {
+  return name == "superblock" || name == "superblock.new" || name == "watermark" ||
+         base_offset_in(name, segment_suffix) || base_offset_in(name, index_suffix);
+}
+
 Result<std::vector<std::int64_t>> list_segments(Files& files, const std::string& directory) {
   std::vector<std::int64_t> offsets;
   for (const std::string& name : ONCE_TRY(files.list(directory)))
-    if (const auto offset = base_offset_in(name)) offsets.push_back(*offset);
+    if (const auto offset = base_offset_in(name, segment_suffix)) offsets.push_back(*offset);
   std::sort(offsets.begin(), offsets.end());
   return offsets;
 }

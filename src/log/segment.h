@@ -20,6 +20,9 @@ namespace once::log {
 std::string segment_path(const std::string& directory, std::int64_t base_offset);
 std::string index_path(const std::string& directory, std::int64_t base_offset);
 
+// Whether the log makes files of this name in the directory of a partition.
+bool is_partition_file(std::string_view name);
+
 // The base offsets of the segments in a directory, sorted. Other files are not looked at.
 [[nodiscard]] Result<std::vector<std::int64_t>> list_segments(Files& files,
                                                               const std::string& directory);

@@ -134,34 +134,40 @@ Result<std::unique_ptr<Watermark>> Watermark::open_to_read(Files& files,
   return std::unique_ptr<Watermark>(new Watermark(std::move(file), log_id));
 }
 
-Status Watermark::publish(const End& durable) {
+Status Watermark::publish(const Told& told) {
   ++generation_;
   std::array<char, slot_bytes> slot{};
   char* at = slot.data();
   put_u64(at, watermark_magic);
   put_u64(at + 8, log_id_);
   put_u64(at + 16, generation_);
-  put_u64(at + 24, durable.address);
-  put_i64(at + 32, durable.offset);
+  put_u64(at + 24, told.end.address);
+  put_i64(at + 32, told.end.offset);
+  put_u32(at + 40, told.is_writing ? 1 : 0);
   put_u32(at + slot_crc_at, crc32c({at, slot_crc_at}));
   const std::string_view view(slot.data(), slot.size());
   const auto position = static_cast<std::int64_t>(generation_ % 2) * slot_distance_bytes;
   return file_->write_at(position, std::span(&view, 1));
 }
 
-std::optional<End> Watermark::read() {
+std::optional<Told> Watermark::read() {
   std::array<char, slot_distance_bytes + slot_bytes> content{};
   const auto got = file_->read_at(0, content);
   if (!got) return std::nullopt;
-  std::optional<End> best;
+  std::optional<Told> best;
+  std::uint64_t best_generation = 0;
   for (const std::size_t position : {std::size_t{0}, std::size_t{slot_distance_bytes}}) {
     const char* at = content.data() + position;
     if (position + slot_bytes > *got || get_u64(at) != watermark_magic) continue;
     if (get_u64(at + 8) != log_id_) continue;
     if (get_u32(at + slot_crc_at) != crc32c({at, slot_crc_at})) continue;
-    // The larger end, not the larger generation: a writer that opened again counts from one.
-    const End end{get_u64(at + 24), get_i64(at + 32)};
-    if (!best || end.address > best->address) best = end;
+    // The larger end first, then the larger generation: a writer that opened again counts from one.
+    const Told told{{get_u64(at + 24), get_i64(at + 32)}, get_u32(at + 40) != 0};
+    const std::uint64_t generation = get_u64(at + 16);
+    if (best && told.end.address < best->end.address) continue;
+    if (best && told.end.address == best->end.address && generation < best_generation) continue;
+    best = told;
+    best_generation = generation;
   }
   return best;
 }

@@ -40,9 +40,18 @@ struct Superblock {
 [[nodiscard]] Status update_superblock(Files& files, const std::string& directory,
                                        const Superblock& superblock);
 
+// What the watermark says.
+struct Told {
+  End end;                  // durable
+  bool is_writing = false;  // a group was on its way behind it
+
+  bool operator==(const Told&) const = default;
+};
+
 // The file `watermark`: where the writer tells readers in other processes how far the log is
-// durable. It is written after every sync and never synced itself: what it says was durable
-// before, so it may be lost or old but never wrong. Two slots, checksummed.
+// durable. It is written before a group is written and after its sync, and never synced itself:
+// what it says was durable before, so it may be lost or old but never wrong. Two slots,
+// checksummed.
 class Watermark {
  public:
   static Result<std::unique_ptr<Watermark>> open_to_write(Files& files,
@@ -51,9 +60,9 @@ class Watermark {
   static Result<std::unique_ptr<Watermark>> open_to_read(Files& files, const std::string& directory,
                                                          std::uint64_t log_id);
 
-  [[nodiscard]] Status publish(const End& durable);
+  [[nodiscard]] Status publish(const Told& told);
   // Nothing when no slot is good.
-  std::optional<End> read();
+  std::optional<Told> read();
 
  private:
   Watermark(std::unique_ptr<File> file, std::uint64_t log_id)

@@ -4,21 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/crc32c.h"
+#include "log/layout.h"
 #include "log/limits.h"
-#include "log/reader.h"
-#include "log/recovery.h"
-#include "log/segment.h"
-#include "log/superblock.h"
+#include "log/random.h"
 
 namespace once::log {
 namespace {
 
 constexpr int topic_version = 1;
+constexpr std::size_t id_digits = 32;
+using Kind = DirectoryEntry::Kind;
 
 std::string topic_path(const std::string& directory, const std::string& topic) {
   return topic_directory(directory, topic) + "/topic";
@@ -62,20 +64,38 @@ constexpr std::pair<GapPolicy, std::string_view> gap_names[] = {
 
 // One line of JSON for people, one line of checksum: a flipped digit of the retention would
 // otherwise delete data.
-std::string encode(const TopicOptions& options) {
+std::string encode(const TopicFile& file) {
+  const TopicOptions& options = file.options;
   nlohmann::ordered_json json;
   json["version"] = topic_version;
+  if (!file.id.empty()) json["id"] = file.id;
   json["partitions"] = options.partitions;
   json["segment_bytes_max"] = options.segment_bytes_max;
   json["retention_ms"] = options.retention_ms;
   json["retention_bytes"] = options.retention_bytes;
   for (const auto& [policy, name] : gap_names)
     if (policy == options.gaps) json["gaps"] = name;
+  if (file.is_written) json["written"] = true;
   const std::string line = json.dump() + "\n";
   return fmt::format("{}crc32c {:08x}\n", line, crc32c(line));
 }
 
-Result<TopicOptions> decode(const std::string& path, const std::string& content) {
+// Files of older versions have no id and do not say whether they were written.
+bool decode_identity(const nlohmann::json& json, TopicFile& file) {
+  if (const auto id = json.find("id"); id != json.end()) {
+    if (!id->is_string()) return false;
+    file.id = id->get<std::string>();
+    const bool is_id = file.id.size() == id_digits &&
+                       file.id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!is_id) return false;
+  }
+  const auto written = json.find("written");
+  if (written != json.end() && !written->is_boolean()) return false;
+  file.is_written = written != json.end() && written->get<bool>();
+  return true;
+}
+
+Result<TopicFile> decode(const std::string& path, const std::string& content) {
   const auto corrupt = [&] {
     return fail(
         Remedy::stop, "corrupt",
@@ -96,7 +116,8 @@ Result<TopicOptions> decode(const std::string& path, const std::string& content)
     const auto found = json.find(name);
     return found != json.end() && found->is_number_integer() ? found->get<std::int64_t>() : -2;
   };
-  TopicOptions options;
+  TopicFile file;
+  TopicOptions& options = file.options;
   const std::int64_t partitions = number("partitions");
   options.partitions =
       partitions > 0 && partitions <= partitions_max ? static_cast<std::uint32_t>(partitions) : 0;
@@ -110,35 +131,102 @@ Result<TopicOptions> decode(const std::string& path, const std::string& content)
     options.gaps = policy;
     known = true;
   }
-  if (!known || !check_options(options)) return corrupt();
-  return options;
+  if (!known || !check_options(options) || !decode_identity(json, file)) return corrupt();
+  return file;
 }
 
-bool exists(Files& files, const std::string& path) {
-  return files.open(path, OpenMode::read).has_value();
+std::string draw_id(const Random& random) {
+  std::array<std::uint64_t, 2> halves;
+  for (std::uint64_t& half : halves) half = random ? random() : machine_random();
+  return fmt::format("{:016x}{:016x}", halves[0], halves[1]);
 }
 
-Result<std::vector<std::string>> list_if_there(Files& files, const std::string& directory) {
-  auto names = files.list(directory);
-  if (!names && names.error().tag == "missing") return std::vector<std::string>{};
-  return names;
+// Without the right to look it is not known, and that is an error.
+Result<bool> exists(Files& files, const std::string& path) {
+  const auto file = files.open(path, OpenMode::read);
+  if (!file && file.error().tag != "missing") return fail(file.error());
+  return file.has_value();
 }
 
-bool is_partition_name(const std::string& name) {
-  return !name.empty() && name.size() <= 4 &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); });
+Result<std::vector<DirectoryEntry>> entries_if_there(Files& files, const std::string& directory) {
+  auto entries = files.entries(directory);
+  if (!entries && entries.error().tag == "missing") return std::vector<DirectoryEntry>{};
+  return entries;
+}
+
+// The names of partitions are the numbers below `count`, as we write them.
+bool is_partition_name(const std::string& name, std::uint32_t count) {
+  std::uint32_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, number);
+  return error == std::errc() && stop == end && number < count && name == std::to_string(number);
+}
+
+// What a topic has made, to be deleted in this order. Looks at everything and touches nothing.
+class Belongings {
+ public:
+  Belongings(Files& files, std::string home, std::uint32_t partition_count)
+      : files_(files), home_(std::move(home)), partition_count_(partition_count) {}
+
+  // "foreign" when there is something that the topic did not make, or a link in place of it.
+  Status collect() {
+    paths_.clear();
+    for (const DirectoryEntry& entry : ONCE_TRY(entries_if_there(files_, parent_directory(home_))))
+      if (home_ == parent_directory(home_) + "/" + entry.name && entry.kind != Kind::directory)
+        return foreign(home_);
+    for (const DirectoryEntry& entry : ONCE_TRY(entries_if_there(files_, home_))) {
+      const std::string path = home_ + "/" + entry.name;
+      const bool is_own_file = entry.name == "topic" || entry.name == "topic.new" ||
+                               entry.name == "lock" || entry.name == "deleted";
+      if (is_own_file && entry.kind == Kind::file) continue;
+      if (entry.kind != Kind::directory || !is_partition_name(entry.name, partition_count_))
+        return foreign(path);
+      ONCE_TRY(collect_partition(path));
+    }
+    return {};
+  }
+
+  Status remove() {
+    for (const std::string& path : paths_) ONCE_TRY(files_.remove(path));
+    return {};
+  }
+
+ private:
+  Status collect_partition(const std::string& directory) {
+    for (const DirectoryEntry& entry : ONCE_TRY(files_.entries(directory))) {
+      const std::string path = directory + "/" + entry.name;
+      if (entry.kind != Kind::file || !is_partition_file(entry.name)) return foreign(path);
+      paths_.push_back(path);
+    }
+    paths_.push_back(directory);
+    return {};
+  }
+
+  tl::unexpected<Error> foreign(const std::string& path) const {
+    return fail(Remedy::stop, "foreign",
+                fmt::format("{} was not made by the topic, so nothing of {} was deleted; move it "
+                            "away first",
+                            path, home_));
+  }
+
+  Files& files_;
+  const std::string home_;
+  const std::uint32_t partition_count_;
+  std::vector<std::string> paths_;
+};
+
+// How many partitions a topic has whose file carries the mark of deletion.
+std::uint32_t partitions_at(Files& files, const std::string& path) {
+  const auto content = read_file(files, path);
+  const auto file = content ? decode(path, *content) : fail(content.error());
+  return file ? file->options.partitions : partitions_max;
 }
 
 // Removes the partitions of a topic that carries the mark of deletion, then the mark.
-Status finish_deletion(Files& files, const std::string& directory, const std::string& topic) {
+Status finish_deletion(Files& files, const std::string& directory, const std::string& topic,
+                       Belongings& belongings) {
   const std::string home = topic_directory(directory, topic);
-  for (const std::string& name : ONCE_TRY(list_if_there(files, home))) {
-    if (!is_partition_name(name)) continue;
-    const std::string partition = home + "/" + name;
-    for (const std::string& file : ONCE_TRY(list_if_there(files, partition)))
-      ONCE_TRY(files.remove(partition + "/" + file));
-    ONCE_TRY(files.remove(partition));
-  }
+  ONCE_TRY(belongings.remove());
   ONCE_TRY(files.remove(home + "/topic.new"));
   ONCE_TRY(files.sync_directory(home));
   ONCE_TRY(files.remove(mark_path(directory, topic)));
@@ -153,41 +241,29 @@ Status compare(const std::string& topic, const TopicOptions& present, const Topi
                           topic));
 }
 
-Result<PartitionInfo> describe_partition(Files& files, const std::string& directory) {
+Result<PartitionInfo> describe_partition(Files& files, const std::string& directory,
+                                         const TopicFile& topic, bool has_writer) {
   PartitionInfo info;
-  const auto superblock = read_superblock(files, directory);
-  if (!superblock && superblock.error().tag == "missing") return info;  // never written
-  if (!superblock) return fail(superblock.error());
-  End durable = superblock->durable;
-  std::optional<End> told;
-  if (auto watermark = Watermark::open_to_read(files, directory, superblock->log_id))
-    told = (*watermark)->read();
-  if (!told) told = ONCE_TRY(find_durable_end(files, directory, *superblock));
-  if (told->address > durable.address) durable = *told;
-  info.end_offset = durable.offset;
-  const auto segments = ONCE_TRY(list_segments(files, directory));
-  info.first_offset = segments.empty() ? superblock->first_offset : segments.front();
-  info.segments = static_cast<std::uint32_t>(segments.size());
-  std::optional<std::uint64_t> first_address;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    auto file = files.open(segment_path(directory, segments[i]), OpenMode::read);
-    if (!file) continue;  // retention was faster
-    const Found first = ONCE_TRY(read_first_frame(**file, superblock->log_id, segments[i]));
-    if (first.flaw != Flaw::none) continue;
-    if (!first_address) first_address = first.header.address;
-    if (i + 1 < segments.size()) continue;
-    // The producers are in the last segment: its first frame and what came after.
-    ProducerTable table;
-    FrameWalker walker(**file, 0, {superblock->log_id, first.header.address, segments[i]}, true);
-    for (;;) {
-      const Found found = ONCE_TRY(walker.next());
-      if (found.flaw != Flaw::none) break;
-      (void)apply_frame(found.header, found.body, table);
-    }
-    info.producers = static_cast<std::uint32_t>(table.size());
+  const auto layout = read_layout(files, directory);
+  if (!layout && layout.error().tag == "missing") {
+    if (topic.is_written) return fail(lost_partition(directory));
+    return info;
   }
-  info.bytes = static_cast<std::int64_t>(
-      durable.address - std::min(durable.address, first_address.value_or(durable.address)));
+  if (!layout) return fail(layout.error());
+  const ReadableEnd end = ONCE_TRY(find_readable_end(files, directory, *layout, has_writer));
+  info.first_offset = layout->superblock.first_offset;
+  info.end_offset = end.durable.offset;
+  info.segments = static_cast<std::uint32_t>(layout->segments.size());
+  info.producers = end.producers;
+  for (const std::int64_t segment : layout->segments) {
+    auto file = files.open(segment_path(directory, segment), OpenMode::read);
+    if (!file) continue;  // retention was faster
+    const Found first = ONCE_TRY(read_first_frame(**file, layout->superblock.log_id, segment));
+    if (first.flaw != Flaw::none) continue;
+    const std::uint64_t begin = std::min(end.durable.address, first.header.address);
+    info.bytes = static_cast<std::int64_t>(end.durable.address - begin);
+    break;
+  }
   return info;
 }
 
@@ -202,8 +278,11 @@ std::string partition_directory(const std::string& directory, const std::string&
   return fmt::format("{}/{}/{}", directory, topic, partition);
 }
 
-Result<TopicOptions> read_topic(Files& files, const std::string& directory,
-                                const std::string& topic) {
+std::string lock_path(const std::string& directory, const std::string& topic) {
+  return topic_directory(directory, topic) + "/lock";
+}
+
+Result<TopicFile> read_topic(Files& files, const std::string& directory, const std::string& topic) {
   ONCE_TRY(check_name(topic));
   const std::string path = topic_path(directory, topic);
   const auto content = read_file(files, path);
@@ -214,28 +293,47 @@ Result<TopicOptions> read_topic(Files& files, const std::string& directory,
   return decode(path, *content);
 }
 
+Status mark_written(Files& files, const std::string& directory, const std::string& topic,
+                    TopicFile file, const Random& random) {
+  if (file.is_written && !file.id.empty()) return {};
+  file.is_written = true;
+  if (file.id.empty()) file.id = draw_id(random);
+  return replace_file(files, topic_path(directory, topic), encode(file));
+}
+
+Result<bool> is_locked(Files& files, const std::string& directory, const std::string& topic) {
+  const auto lock = files.open(lock_path(directory, topic), OpenMode::ask_lock);
+  if (lock || lock.error().tag == "missing") return false;
+  if (lock.error().tag == "busy") return true;
+  return fail(lock.error());
+}
+
 Status create_topic(Files& files, const std::string& directory, const std::string& topic,
-                    const TopicOptions& options) {
+                    const TopicOptions& options, const Random& random) {
   ONCE_TRY(check_name(topic));
   ONCE_TRY(check_options(options));
   auto present = read_topic(files, directory, topic);
-  if (present) return compare(topic, *present, options);
+  if (present) return compare(topic, present->options, options);
   if (present.error().tag != "missing") return fail(present.error());
 
   const std::string home = topic_directory(directory, topic);
-  auto lock = files.open(home + "/lock", OpenMode::lock);
+  auto lock = files.open(lock_path(directory, topic), OpenMode::lock);
   present = read_topic(files, directory, topic);  // another may have been faster
-  if (present) return compare(topic, *present, options);
+  if (present) return compare(topic, present->options, options);
   if (!lock) return fail(lock.error());
-  if (exists(files, mark_path(directory, topic)))
-    ONCE_TRY(finish_deletion(files, directory, topic));
-  for (const std::string& name : ONCE_TRY(list_if_there(files, home)))
-    if (is_partition_name(name))
+  if (const std::string mark = mark_path(directory, topic); ONCE_TRY(exists(files, mark))) {
+    Belongings belongings(files, home, partitions_at(files, mark));
+    ONCE_TRY(belongings.collect());
+    ONCE_TRY(finish_deletion(files, directory, topic, belongings));
+  }
+  for (const DirectoryEntry& entry : ONCE_TRY(entries_if_there(files, home)))
+    if (is_partition_name(entry.name, partitions_max))
       return fail(Remedy::stop, "corrupt",
                   fmt::format("{} has partitions but no file `topic`; restore it, or move the "
                               "directory away",
                               home));
-  ONCE_TRY(replace_file(files, topic_path(directory, topic), encode(options)));
+  const TopicFile file{.options = options, .id = draw_id(random)};
+  ONCE_TRY(replace_file(files, topic_path(directory, topic), encode(file)));
   // The name of the topic's directory, and that of the directory around it.
   ONCE_TRY(files.sync_directory(directory));
   return files.sync_directory(parent_directory(directory));
@@ -244,37 +342,43 @@ Status create_topic(Files& files, const std::string& directory, const std::strin
 Status delete_topic(Files& files, const std::string& directory, const std::string& topic) {
   ONCE_TRY(check_name(topic));
   const std::string home = topic_directory(directory, topic);
-  const bool present = exists(files, topic_path(directory, topic));
-  const bool begun = exists(files, mark_path(directory, topic));
+  const bool present = ONCE_TRY(exists(files, topic_path(directory, topic)));
+  const bool begun = ONCE_TRY(exists(files, mark_path(directory, topic)));
   if (!present && !begun) return {};  // asked twice, it happens once and answers the same
-  auto lock = ONCE_TRY(files.open(home + "/lock", OpenMode::lock));
+  const std::string path = present ? topic_path(directory, topic) : mark_path(directory, topic);
+  Belongings belongings(files, home, partitions_at(files, path));
+  ONCE_TRY(belongings.collect());  // before the lock is made, if it is missing
+  auto lock = ONCE_TRY(files.open(lock_path(directory, topic), OpenMode::lock));
+  ONCE_TRY(belongings.collect());  // what a writer has left that was faster
   if (present) {
     ONCE_TRY(files.rename(topic_path(directory, topic), mark_path(directory, topic)));
     ONCE_TRY(files.sync_directory(home));
   }
-  ONCE_TRY(finish_deletion(files, directory, topic));
+  ONCE_TRY(finish_deletion(files, directory, topic, belongings));
   // The lock goes last. A rival that opened it meanwhile finds no topic and says so.
-  ONCE_TRY(files.remove(home + "/lock"));
+  ONCE_TRY(files.remove(lock_path(directory, topic)));
   lock.reset();
-  if (ONCE_TRY(list_if_there(files, home)).empty()) ONCE_TRY(files.remove(home));
+  if (ONCE_TRY(entries_if_there(files, home)).empty()) ONCE_TRY(files.remove(home));
   return files.sync_directory(directory);
 }
 
 Result<std::vector<std::string>> list_topics(Files& files, const std::string& directory) {
   std::vector<std::string> topics;
-  for (const std::string& name : ONCE_TRY(files.list(directory)))
-    if (check_name(name) && exists(files, topic_path(directory, name))) topics.push_back(name);
+  for (const DirectoryEntry& entry : ONCE_TRY(files.entries(directory)))
+    if (entry.kind != Kind::file && check_name(entry.name) &&
+        ONCE_TRY(exists(files, topic_path(directory, entry.name))))
+      topics.push_back(entry.name);
   return topics;
 }
 
 Result<TopicInfo> describe_topic(Files& files, const std::string& directory,
                                  const std::string& topic) {
-  TopicInfo info;
-  info.name = topic;
-  info.options = ONCE_TRY(read_topic(files, directory, topic));
-  for (std::uint32_t i = 0; i < info.options.partitions; ++i) {
-    info.partitions.push_back(
-        ONCE_TRY(describe_partition(files, partition_directory(directory, topic, i))));
+  const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
+  TopicInfo info{topic, file.id, file.options, {}};
+  const bool has_writer = ONCE_TRY(is_locked(files, directory, topic));
+  for (std::uint32_t i = 0; i < file.options.partitions; ++i) {
+    info.partitions.push_back(ONCE_TRY(
+        describe_partition(files, partition_directory(directory, topic, i), file, has_writer)));
     info.partitions.back().partition = i;
   }
   return info;

@@ -27,7 +27,7 @@ TEST(Topic, creating_it_twice_happens_once_and_answers_the_same) {
   const auto contents = files.contents();
   EXPECT_TRUE(create_topic(files, "data", "orders", options));
   EXPECT_EQ(files.contents(), contents);
-  EXPECT_EQ(read_topic(files, "data", "orders").value(), options);
+  EXPECT_EQ(read_topic(files, "data", "orders").value().options, options);
   options.partitions = 4;
   EXPECT_EQ(create_topic(files, "data", "orders", options).error().tag, "exists");
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/file.h"
 #include "base/url.h"
 #include "open/log_address.h"
 #ifdef ONCE_WITH_KAFKA
@@ -28,16 +27,6 @@ Result<Url> topic_url(std::string_view text) {
   ONCE_TRY(require_scheme(url, schemes, "topic"));
   if (url.scheme == "file") ONCE_TRY(require_parameters(url, {}));
   return url;
-}
-
-// What was in the topic's directory and is not ours was left alone: say so.
-Status check_emptied(const LogAddress& address) {
-  const std::string path = address.directory + "/" + address.topic;
-  const auto left = system_files().list(path);
-  if (!left || left->empty()) return {};
-  return fail(Remedy::stop, "foreign",
-              fmt::format("{} holds files that are not a topic's, {} for one; they were left alone",
-                          path, left->front()));
 }
 
 TopicReport report_of(const TopicInfo& info) {
@@ -121,8 +110,7 @@ Status delete_topic_at(std::string_view text) {
   if (url.scheme == "kafka") return kafka::delete_topic(text);
 #endif
   const LogAddress address = ONCE_TRY(log_address_of(url));
-  ONCE_TRY(delete_topic(address.directory, address.topic));
-  return check_emptied(address);
+  return delete_topic(address.directory, address.topic);
 }
 
 Result<TopicReport> describe_topic_at(std::string_view text) {

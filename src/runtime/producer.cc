@@ -80,6 +80,21 @@ class StampingProducer final : public Producer {
   std::vector<Partition> partitions_;
 };
 
+// A replay needs a sink that still knows what it has. One that never heard of the producer may have
+// forgotten it, and would take everything for new.
+Status check_known(Sink& sink, std::uint32_t partition, const Stamp& stamp,
+                   const std::string& name) {
+  if (stamp.epoch > 1 || stamp.sequence > 0) return {};
+  const std::int64_t horizon_ms = ONCE_TRY(sink.producer_horizon_ms(partition));
+  if (horizon_ms == 0) return {};
+  return fail(Remedy::stop, "too_old",
+              fmt::format("partition {} does not know the producer \"{}\", and it has forgotten "
+                          "producers that were last seen before {} ms: what is sent again could be "
+                          "taken for new. If \"{}\" never sent anything here, send the first time "
+                          "without replay",
+                          partition, name, horizon_ms, name));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Producer>> Producer::open(Sink& sink, ProducerOptions options,
@@ -90,13 +105,16 @@ Result<std::unique_ptr<Producer>> Producer::open(Sink& sink, ProducerOptions opt
   if (options.name.empty() && options.replay)
     return fail(Remedy::stop, "config",
                 "to send again what was sent before, a producer needs the name it had then");
-  if (options.name.empty())
+  if (options.name.empty() && !sink.takes_unnamed())
     options.name = fmt::format("anonymous-{}", ONCE_TRY(make_uuid7(clock)->next()));
   const std::uint32_t partitions = ONCE_TRY(sink.partitions());
   std::vector<Stamp> stamps;
   for (std::uint32_t i = 0; i < partitions; ++i) {
     Stamp stamp = ONCE_TRY(sink.enter(i, options.name));
-    if (options.replay) stamp.sequence = 0;
+    if (options.replay) {
+      ONCE_TRY(check_known(sink, i, stamp, options.name));
+      stamp.sequence = 0;
+    }
     stamps.push_back(stamp);
   }
   return std::make_unique<StampingProducer>(sink, std::move(options), clock, std::move(stamps));

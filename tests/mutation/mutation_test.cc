@@ -176,6 +176,7 @@ const std::vector<Planted>& all_planted() {
       {Mutant::sync_failure_acknowledged, "sync_failure_acknowledged", find_by_simulation},
       {Mutant::corruption_cut_as_torn_tail, "corruption_cut_as_torn_tail", flip_bits},
       {Mutant::bad_snapshot_deletes_data, "bad_snapshot_deletes_data", lose_indexes},
+      {Mutant::roll_replaces_live_segment, "roll_replaces_live_segment", find_by_simulation},
       {Mutant::no_directory_sync, "no_directory_sync", find_by_simulation},
       {Mutant::rename_before_sync, "rename_before_sync", find_by_simulation},
       {Mutant::position_before_effect, "position_before_effect", find_by_simulation},

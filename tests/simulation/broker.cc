@@ -23,11 +23,16 @@ Broker::Broker(Context& context, std::map<std::string, TopicOptions> topics)
     : context_(context), topics_(std::move(topics)) {
   testing::SimFiles files(context_.disk);
   for (const auto& [topic, options] : topics_)
-    if (const auto made = log::create_topic(files, log_directory, topic, options); !made)
+    if (const auto made = log::create_topic(files, log_directory, topic, options,
+                                            [this] { return context_.random.next(); });
+        !made)
       context_.history.violate("the topics cannot be made: " + made.error().text);
 }
 
-Broker::~Broker() { partitions_.clear(); }
+Broker::~Broker() {
+  partitions_.clear();
+  locks_.clear();
+}
 
 // Sometimes the process will not survive what it does next: it dies at a failpoint, or in the
 // middle of a change to the disk.
@@ -43,6 +48,7 @@ void Broker::stop(bool power_cut) {
   up_ = false;
   if (files_) files_->kill();
   partitions_.clear();
+  locks_.clear();
   files_.reset();
   if (!power_cut) return;
   context_.disk.power_cut();
@@ -74,9 +80,11 @@ void Broker::start() {
 
 Status Broker::open_partitions() {
   for (const auto& [topic, settings] : topics_) {
+    locks_.push_back(ONCE_TRY(files_->open(log::lock_path(log_directory, topic), OpenMode::lock)));
     for (std::uint32_t i = 0; i < settings.partitions; ++i) {
       log::PartitionOptions options;
       options.segment_bytes_max = settings.segment_bytes_max;
+      options.retention_ms = settings.retention_ms;
       options.gaps = settings.gaps;
       options.hold_count_max = 8;
       options.random = [this] { return context_.random.next(); };

@@ -71,6 +71,7 @@ class Broker {
   Context& context_;
   const std::map<std::string, TopicOptions> topics_;
   std::unique_ptr<testing::SimFiles> files_;
+  std::vector<std::unique_ptr<File>> locks_;  // of the topics: readers ask for them
   Partitions partitions_;
   bool up_ = false;
   bool power_was_cut_ = false;

@@ -4,6 +4,7 @@
 #include <once/outbox.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "log/topic.h"
@@ -74,7 +75,11 @@ class World {
 std::map<std::string, TopicOptions> choose_topics(testing::Random& random) {
   TopicOptions orders;
   orders.partitions = static_cast<std::uint32_t>(1 + random.below(2));
-  orders.segment_bytes_max = random.chance(700) ? 4096 : 64 << 10;
+  // With the smallest segments a group is often larger than a whole segment.
+  constexpr std::array<std::int64_t, 4> sizes{1024, 1024, 4096, 64 << 10};
+  orders.segment_bytes_max = sizes[random.below(sizes.size())];
+  // So long that no message is old enough to go: retention must not delete anything.
+  if (random.chance(500)) orders.retention_ms = 10LL * 365 * 86'400'000;
   TopicOptions points = orders;
   points.partitions = 1;
   orders.gaps = static_cast<GapPolicy>(random.below(3));

@@ -48,9 +48,9 @@ class MemoryFiles final : public Files {
     const auto found = files_.find(path);
     if (mode == OpenMode::create && found != files_.end())
       return fail(error_from_errno(EEXIST, "open", path));
-    if ((mode == OpenMode::read || mode == OpenMode::write) && found == files_.end())
+    if (mode != OpenMode::create && mode != OpenMode::lock && found == files_.end())
       return fail(error_from_errno(ENOENT, "open", path));
-    if (mode == OpenMode::lock && locks_[path].lock() != nullptr)
+    if ((mode == OpenMode::lock || mode == OpenMode::ask_lock) && locks_[path].lock() != nullptr)
       return fail(Remedy::stop, "busy", path + " is held by another process");
     Content content = found != files_.end() ? found->second : nullptr;
     if (!content) content = files_[path] = std::make_shared<std::string>();
@@ -59,20 +59,21 @@ class MemoryFiles final : public Files {
     return file;
   }
 
-  Result<std::vector<std::string>> list(const std::string& directory) override {
+  Result<std::vector<DirectoryEntry>> entries(const std::string& directory) override {
     const std::lock_guard lock(mutex_);
-    std::vector<std::string> names;
+    using Kind = DirectoryEntry::Kind;
+    std::map<std::string, Kind> found;
     const std::string prefix = directory + "/";
     for (auto at = files_.lower_bound(prefix); at != files_.end(); ++at) {
       if (at->first.compare(0, prefix.size(), prefix) != 0) break;
       const std::string rest = at->first.substr(prefix.size());
-      const std::string name = rest.substr(0, rest.find('/'));
-      if (names.empty() || names.back() != name) names.push_back(name);
+      const auto slash = rest.find('/');
+      found[rest.substr(0, slash)] = slash == std::string::npos ? Kind::file : Kind::directory;
     }
-    if (names.empty()) return fail(error_from_errno(ENOENT, "list", directory));
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
+    if (found.empty()) return fail(error_from_errno(ENOENT, "list", directory));
+    std::vector<DirectoryEntry> entries;
+    for (const auto& [name, kind] : found) entries.push_back({name, kind});
+    return entries;
   }
 
   Status rename(const std::string& from, const std::string& to) override {

@@ -331,25 +331,28 @@ Result<std::unique_ptr<File>> SimFiles::open(const std::string& name, OpenMode m
     if (mode == OpenMode::create) return fail_errno(EEXIST, "open", path);
     if (inode->directory) return fail_errno(EISDIR, "open", path);
   }
-  if (mode == OpenMode::lock && inode->locked_by != nullptr)
+  if ((mode == OpenMode::lock || mode == OpenMode::ask_lock) && inode->locked_by != nullptr)
     return fail(Remedy::stop, "busy", path + " is held by another process");
   if (mode == OpenMode::lock) inode->locked_by = this;
-  auto file = std::make_unique<SimFile>(*this, std::move(inode), path, mode != OpenMode::read);
+  auto file = std::make_unique<SimFile>(*this, std::move(inode), path,
+                                        mode != OpenMode::read && mode != OpenMode::ask_lock);
   if (mode == OpenMode::lock) file->locks();
   return file;
 }
 
-Result<std::vector<std::string>> SimFiles::list(const std::string& name) {
+Result<std::vector<DirectoryEntry>> SimFiles::entries(const std::string& name) {
   const std::string directory = clean(name);
   ONCE_TRY(begin_read(directory));
   const auto found = disk_.names_.find(directory);
   if (!is_root(directory) && (found == disk_.names_.end() || !found->second->directory))
     return fail_errno(ENOENT, "list", directory);
-  std::vector<std::string> names;
+  using Kind = DirectoryEntry::Kind;
+  std::vector<DirectoryEntry> entries;
   for (const auto& [path, inode] : disk_.names_)
-    if (parent_directory(path) == directory) names.push_back(path.substr(path.rfind('/') + 1));
-  std::sort(names.begin(), names.end());
-  return names;
+    if (parent_directory(path) == directory)
+      entries.push_back(
+          {path.substr(path.rfind('/') + 1), inode->directory ? Kind::directory : Kind::file});
+  return entries;
 }
 
 Status SimFiles::rename(const std::string& from_name, const std::string& to_name) {

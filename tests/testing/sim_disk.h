@@ -113,7 +113,7 @@ class SimFiles final : public Files {
   bool alive() const;
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
-  Result<std::vector<std::string>> list(const std::string& directory) override;
+  Result<std::vector<DirectoryEntry>> entries(const std::string& directory) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status sync_directory(const std::string& directory) override;

@@ -28,6 +28,10 @@ class BadNetwork final : public Sink {
   Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
     return sink_.enter(partition, name);
   }
+  bool takes_unnamed() const override { return sink_.takes_unnamed(); }
+  Result<std::int64_t> producer_horizon_ms(std::uint32_t partition) override {
+    return sink_.producer_horizon_ms(partition);
+  }
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages) override;
 

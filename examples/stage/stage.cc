@@ -70,12 +70,15 @@ Status consume(const std::string& directory, const std::string& topic, Store& st
 
 Status relay(const std::string& directory, const std::string& topic, Store& store) {
   ONCE_TRY(create_topic(directory, topic, {}));
-  auto sink = ONCE_TRY(open_sink("file:" + directory + "/" + topic));
   RelayOptions options;
   options.name = "relay";
   options.batch_count_max = 8;
   auto sender = ONCE_TRY(Relay::make(
-      store, [&](std::string_view) -> Result<Sink*> { return sink.get(); }, options));
+      store,
+      [&](std::string_view) -> Result<std::shared_ptr<Sink>> {
+        return open_sink("file:" + directory + "/" + topic);
+      },
+      options));
   while (ONCE_TRY(sender->step()) > 0) continue;
   return {};
 }

@@ -21,6 +21,7 @@ constexpr std::array names{
     std::string_view("lane_after_position"),     std::string_view("lane_after_work"),
     std::string_view("lane_before_park"),        std::string_view("lane_after_claim"),
     std::string_view("lane_after_effect"),       std::string_view("lane_after_settle"),
+    std::string_view("relay_after_enter"),
     std::string_view("relay_after_assign"),      std::string_view("relay_after_append"),
     std::string_view("relay_after_sent"),        std::string_view("store_before_forget"),
     std::string_view("store_after_horizon"),     std::string_view("store_before_commit"),

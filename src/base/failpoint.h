@@ -30,6 +30,7 @@ enum class Point : std::uint8_t {
   lane_after_claim,   // the claim is durable, the effect outside has not begun
   lane_after_effect,  // the effect outside has happened, its claim is not settled
   lane_after_settle,  // the claim is settled, the position is not moved
+  relay_after_enter,
   relay_after_assign,
   relay_after_append,
   relay_after_sent,

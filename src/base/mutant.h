@@ -42,6 +42,8 @@ enum class Mutant : std::uint8_t {
   position_of_any_topic,          // a topic made anew is read from the old position
   copy_of_freed_id_is_duplicate,  // the copy of a message without effect is lost
   revoked_in_doubt_leaks,         // a lane's queue is full for good
+  relay_ignores_enter,            // what a destination has of another past is not compared
+  relay_sends_by_number,          // numbers are drawn early, sequences are given at commit
   count_
 };
 

@@ -5,28 +5,94 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
-#include "base/assert.h"
 #include "base/failpoint.h"
+#include "base/mutant.h"
+#include "model/route.h"
+#include "runtime/role.h"
 
 namespace once {
 namespace {
 
+using Rows = std::vector<OutboxRow>;
+// Of one partition, by sequence.
+using Routed = std::map<std::uint32_t, std::vector<OutboxRow*>>;
+
+Routed routed_by_partition(Rows& rows) {
+  Routed routed;
+  for (OutboxRow& row : rows)
+    if (row.route) routed[row.route->partition].push_back(&row);
+  const auto earlier = [](const OutboxRow* a, const OutboxRow* b) {
+    if (mutant(Mutant::relay_sends_by_number)) return a->number < b->number;
+    return a->route->sequence < b->route->sequence;
+  };
+  for (auto& [partition, of_partition] : routed)
+    std::sort(of_partition.begin(), of_partition.end(), earlier);
+  return routed;
+}
+
+std::size_t routed_count(const Rows& rows) {
+  return static_cast<std::size_t>(std::count_if(
+      rows.begin(), rows.end(), [](const OutboxRow& row) { return row.route.has_value(); }));
+}
+
+bool has_unrouted(const Rows& rows) { return routed_count(rows) < rows.size(); }
+
+// The relay has to find out anew what it is to this destination.
+bool was_displaced(const Error& error) { return error.tag == "fenced" || error.tag == "unknown"; }
+
+// Where the rows of one destination go, and as whom. All but the role is only known while we have
+// the role.
+struct Target {
+  explicit Target(std::unique_ptr<Role> its_role) : role(std::move(its_role)) {}
+
+  void close() {
+    stamps.clear();
+    sink.reset();
+  }
+
+  std::unique_ptr<Role> role;
+  std::shared_ptr<Sink> sink;
+  std::uint32_t partitions = 0;
+  std::uint64_t fence = 0;
+  std::string producer;
+  std::map<std::uint32_t, Stamp> stamps;  // by partition; the destination has all before `sequence`
+};
+
 class OutboxRelay final : public Relay {
  public:
-  OutboxRelay(Store& store, SinkFor sink_for, RelayOptions options)
+  OutboxRelay(Store& store, SinkFor sink_for, RelayOptions options, Clock& clock)
       : store_(store),
         outbox_(*store.outbox()),
         sink_for_(std::move(sink_for)),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        clock_(clock) {}
 
   Result<std::size_t> step() override {
-    std::size_t sent = 0;
-    for (const std::string& destination : ONCE_TRY(outbox_.destinations()))
-      if (is_mine(destination)) sent += ONCE_TRY(send(destination));
-    return sent;
+    state_.sender.clear();
+    std::size_t left = 0;
+    std::optional<Error> trouble;
+    const auto note = [&](const Error& error) {
+      if (!trouble) trouble = error;
+    };
+    const auto waiting = ONCE_TRY(outbox_.destinations());
+    for (const std::string& destination : waiting) {
+      if (!is_mine(destination)) continue;
+      const auto handled = serve(destination);
+      if (handled)
+        left += *handled;
+      else
+        note(handled.error());
+    }
+    for (auto& [destination, to] : targets_)
+      if (const auto held = keep(to); !held) note(held.error());
+    if (trouble) return fail(std::move(*trouble));
+    return left;
   }
+
+  RelayState state() const override { return state_; }
 
  private:
   bool is_mine(const std::string& destination) const {
@@ -35,110 +101,222 @@ class OutboxRelay final : public Relay {
     return std::find(chosen.begin(), chosen.end(), destination) != chosen.end();
   }
 
-  // Where the rows of one destination go, and as whom.
-  struct Target {
-    Sink* sink = nullptr;
-    std::uint32_t partitions = 0;
-    std::uint64_t fence = 0;
-    std::map<std::uint32_t, Stamp> stamps;  // by partition; producer and epoch
-  };
-
-  Result<Target*> target(const std::string& destination) {
-    if (const auto found = targets_.find(destination); found != targets_.end())
-      return &found->second;
-    Target fresh;
-    fresh.sink = ONCE_TRY(sink_for_(destination));
-    fresh.partitions = ONCE_TRY(fresh.sink->partitions());
-    fresh.fence = ONCE_TRY(store_.take(relay_scope, destination)).fence;
-    return &targets_.emplace(destination, std::move(fresh)).first->second;
+  Target& target(const std::string& destination) {
+    const auto found = targets_.find(destination);
+    if (found != targets_.end()) return found->second;
+    auto role = std::make_unique<Role>(*store_.claims(),
+                                       RoleOptions{.scope = std::string(relay_scope),
+                                                   .id = destination,
+                                                   .owner = options_.owner,
+                                                   .lease_ms = options_.lease_ms},
+                                       clock_);
+    return targets_.emplace(destination, Target(std::move(role))).first->second;
   }
 
-  Result<Stamp> stamp(Target& target, std::uint32_t partition) {
-    if (const auto found = target.stamps.find(partition); found != target.stamps.end())
-      return found->second;
-    const Stamp stamp = ONCE_TRY(target.sink->enter(partition, options_.name));
-    target.stamps.emplace(partition, stamp);
-    return stamp;
+  // Whether the destination is ours. One that is not may be another's to write.
+  static Result<bool> keep(Target& to) {
+    auto held = to.role->hold();
+    if (held && !*held) to.close();
+    return held;
+  }
+
+  Result<std::size_t> serve(const std::string& destination) {
+    Target& to = target(destination);
+    if (!ONCE_TRY(keep(to))) {
+      state_.sender = to.role->holder();
+      return std::size_t{0};
+    }
+    auto handled = send(destination, to);
+    if (handled || handled.error().remedy != Remedy::stop) return handled;
+    // Whatever a person or another relay does about it, we begin anew.
+    to.close();
+    if (!was_displaced(handled.error())) return handled;
+    to.role->doubt();
+    state_.sender = "another relay";
+    return std::size_t{0};
   }
 
   // A row is given its route first, then sent, then removed. Dying in between, the next relay
   // finds the route in the row and sends the same message with the same stamp.
-  Result<std::size_t> send(const std::string& destination) {
-    Target& to = *ONCE_TRY(target(destination));
-    auto rows = ONCE_TRY(outbox_.pending(destination, options_.batch_count_max));
-    if (ONCE_TRY(assign_routes(destination, to, rows)))
-      rows = ONCE_TRY(outbox_.pending(destination, options_.batch_count_max));
-
-    std::map<std::uint32_t, std::vector<OutboxRow*>> by_partition;
-    for (OutboxRow& row : rows)
-      if (row.route) by_partition[row.route->partition].push_back(&row);
-    std::size_t sent = 0;
-    for (auto& [partition, of_partition] : by_partition) {
-      ONCE_TRY(append_runs(to, partition, of_partition));
-      ONCE_POINT(relay_after_append);
-      std::vector<std::int64_t> numbers;
-      for (const OutboxRow* row : of_partition) numbers.push_back(row->number);
-      ONCE_TRY(outbox_.sent(destination, to.fence, numbers));
-      ONCE_POINT(relay_after_sent);
-      sent += numbers.size();
+  Result<std::size_t> send(const std::string& destination, Target& to) {
+    ONCE_TRY(open(destination, to));
+    Rows rows = ONCE_TRY(pending(destination));
+    ONCE_TRY(enter(to, rows));
+    ONCE_TRY(check_routes(destination, to, routed_by_partition(rows)));
+    if (has_unrouted(rows)) {
+      if (!ONCE_TRY(assign_routes(destination, to, rows))) return std::size_t{0};
+      rows = ONCE_TRY(pending(destination));
     }
-    return sent;
+    std::size_t left = 0;
+    for (const auto& [partition, of_partition] : routed_by_partition(rows))
+      left += ONCE_TRY(send(destination, to, partition, of_partition));
+    return left;
   }
 
-  // Whether any row was without a route.
-  Result<bool> assign_routes(const std::string& destination, const Target& to,
-                             const std::vector<OutboxRow>& rows) {
+  Status open(const std::string& destination, Target& to) {
+    if (to.sink) return {};
+    auto sink = sink_for_(destination);
+    if (!sink) {
+      Error error = std::move(sink).error();
+      if (error.tag == "busy") error.remedy = Remedy::retry;  // its writer will end
+      return fail(std::move(error));
+    }
+    to.partitions = ONCE_TRY((*sink)->partitions());
+    const Position position = ONCE_TRY(store_.take(relay_scope, destination));
+    to.fence = position.fence;
+    to.producer = fmt::format("{}@{}", options_.name, store_.traits().identity);
+    if (position.offset >= 0) to.producer += fmt::format(".{}", position.offset + 1);
+    to.sink = std::move(*sink);
+    return {};
+  }
+
+  // All rows that have a route, and up to a batch in all.
+  Result<Rows> pending(const std::string& destination) {
+    std::size_t count_max = options_.batch_count_max;
+    while (true) {
+      Rows rows = ONCE_TRY(outbox_.pending(destination, count_max));
+      if (rows.size() < count_max || has_unrouted(rows)) return rows;
+      count_max *= 2;  // an earlier relay had larger batches
+    }
+  }
+
+  std::uint32_t partition_for(const Target& to, const OutboxRow& row) const {
+    return row.route ? row.route->partition : partition_of(row.message, to.partitions);
+  }
+
+  // First the destination says what it has: no row gets a route to a partition before.
+  Status enter(Target& to, const Rows& rows) {
+    for (const OutboxRow& row : rows) {
+      const std::uint32_t partition = partition_for(to, row);
+      if (to.stamps.contains(partition)) continue;
+      to.stamps.emplace(partition, ONCE_TRY(to.sink->enter(partition, to.producer)));
+      ONCE_POINT(relay_after_enter);
+    }
+    return {};
+  }
+
+  Status check_routes(const std::string& destination, const Target& to, const Routed& routed) {
+    for (const auto& [partition, rows] : routed) {
+      const RouteRange range{rows.front()->route->sequence, rows.back()->route->sequence + 1};
+      const std::uint64_t sequence = to.stamps.at(partition).sequence;
+      if (!agrees(range, sequence) && !mutant(Mutant::relay_ignores_enter))
+        return fail(diverged_error(destination, partition, range, sequence));
+    }
+    return {};
+  }
+
+  // False: the routes have changed under us, so that everything has to be read again.
+  Result<bool> assign_routes(const std::string& destination, Target& to, Rows& rows) {
+    std::map<std::uint32_t, std::uint64_t> next;
+    for (const auto& [partition, stamp] : to.stamps) next[partition] = stamp.sequence;
+    for (const auto& [partition, routed] : routed_by_partition(rows))
+      next[partition] = routed.back()->route->sequence + 1;
     std::vector<std::int64_t> numbers;
     std::vector<std::uint32_t> partitions;
+    std::vector<std::uint64_t> sequences;
     for (const OutboxRow& row : rows) {
       if (row.route) continue;
       numbers.push_back(row.number);
-      partitions.push_back(partition_of(row.message, to.partitions));
+      partitions.push_back(partition_for(to, row));
+      sequences.push_back(next[partitions.back()]++);
     }
-    if (numbers.empty()) return false;
-    ONCE_TRY(outbox_.assign(destination, to.fence, numbers, partitions));
-    ONCE_POINT(relay_after_assign);
-    return true;
+    if (mutant(Mutant::relay_ignores_enter)) sequences.clear();
+    const Status assigned = outbox_.assign(destination, to.fence, numbers, partitions, sequences);
+    if (assigned) {
+      ONCE_POINT(relay_after_assign);
+      return true;
+    }
+    // An earlier request, whose answer was lost, may have been granted only now.
+    if (assigned.error().tag == "diverged" &&
+        routed_count(ONCE_TRY(pending(destination))) != routed_count(rows))
+      return false;
+    return fail(assigned.error());
   }
 
-  // One append per run of consecutive sequences; normally that is one in all.
-  Status append_runs(Target& to, std::uint32_t partition, const std::vector<OutboxRow*>& rows) {
-    std::size_t begin = 0;
-    while (begin < rows.size()) {
-      std::size_t end = begin + 1;
-      while (end < rows.size() && rows[end]->route->sequence == rows[end - 1]->route->sequence + 1)
-        ++end;
-      std::vector<Message> messages;
-      messages.reserve(end - begin);
-      for (std::size_t i = begin; i < end; ++i) messages.push_back(std::move(rows[i]->message));
-      Stamp first = ONCE_TRY(stamp(to, partition));
-      first.sequence = rows[begin]->route->sequence;
-      ONCE_TRY(to.sink->append(partition, first, messages));
-      begin = end;
+  Result<std::size_t> send(const std::string& destination, Target& to, std::uint32_t partition,
+                           const std::vector<OutboxRow*>& rows) {
+    const Appended appended = ONCE_TRY(append(to, partition, rows));
+    ONCE_POINT(relay_after_append);
+    std::size_t left = 0;
+    if (appended.count > 0) {
+      std::vector<std::int64_t> numbers;
+      for (std::size_t i = 0; i < appended.count; ++i) numbers.push_back(rows[i]->number);
+      ONCE_TRY(outbox_.sent(destination, to.fence, numbers));
+      ONCE_POINT(relay_after_sent);
+      state_.sent += numbers.size();
+      left += numbers.size();
     }
-    return {};
+    if (!appended.refused) return left;
+    const OutboxRow& poison = *rows[appended.count];
+    ONCE_TRY(outbox_.park(destination, to.fence, poison.number, appended.refused->text));
+    ++state_.parked;
+    return left + 1;
+  }
+
+  // How many rows the destination has, and why it will never have the one behind them.
+  struct Appended {
+    std::size_t count = 0;
+    std::optional<Error> refused = {};
+  };
+
+  Result<Appended> append(Target& to, std::uint32_t partition,
+                          const std::vector<OutboxRow*>& rows) {
+    std::vector<Message> messages;
+    messages.reserve(rows.size());
+    for (OutboxRow* row : rows) messages.push_back(std::move(row->message));
+    return append(to, partition, rows.front()->route->sequence, messages);
+  }
+
+  // A run with a message that is refused is halved until that one is alone.
+  Result<Appended> append(Target& to, std::uint32_t partition, std::uint64_t sequence,
+                          std::span<const Message> messages) {
+    Stamp& known = to.stamps.at(partition);
+    Stamp first = known;
+    first.sequence = sequence;
+    const auto receipt = to.sink->append(partition, first, messages);
+    if (receipt) {
+      known.sequence = std::max<std::uint64_t>(known.sequence, sequence + messages.size());
+      return Appended{messages.size()};
+    }
+    if (receipt.error().remedy != Remedy::park) return fail(receipt.error());
+    if (messages.size() == 1) return Appended{0, receipt.error()};
+    const std::size_t half = messages.size() / 2;
+    Appended appended = ONCE_TRY(append(to, partition, sequence, messages.first(half)));
+    if (appended.refused) return appended;
+    appended = ONCE_TRY(append(to, partition, sequence + half, messages.subspan(half)));
+    appended.count += half;
+    return appended;
   }
 
   Store& store_;
   Outbox& outbox_;
   SinkFor sink_for_;
-  RelayOptions options_;
+  const RelayOptions options_;
+  Clock& clock_;
   std::map<std::string, Target, std::less<>> targets_;
+  RelayState state_;
 };
+
+tl::unexpected<Error> refuse(std::string text) {
+  return fail(Remedy::stop, "config", std::move(text));
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Relay>> Relay::make(Store& store, SinkFor sink_for, RelayOptions options) {
+Result<std::unique_ptr<Relay>> Relay::make(Store& store, SinkFor sink_for, RelayOptions options,
+                                           Clock& clock) {
+  const std::string& name = store.traits().name;
   if (store.outbox() == nullptr)
-    return fail(Remedy::stop, "config",
-                fmt::format("the store {} has no outbox, so there is nothing to relay",
-                            store.traits().name));
+    return refuse(fmt::format("the store {} has no outbox, so there is nothing to relay", name));
+  if (store.claims() == nullptr)
+    return refuse(fmt::format("the store {} has no claims, so relays cannot take turns", name));
   if (options.name.empty())
-    return fail(Remedy::stop, "config",
-                "a relay needs a name: its identity as a producer, the same after every restart");
-  if (options.batch_count_max == 0)
-    return fail(Remedy::stop, "config", "the relay's batch_count_max must be at least 1");
-  return std::make_unique<OutboxRelay>(store, std::move(sink_for), std::move(options));
+    return refuse("a relay needs a name: its identity as a producer, the same after every restart");
+  if (options.batch_count_max == 0) return refuse("the relay's batch_count_max must be at least 1");
+  if (options.lease_ms < 10)
+    return refuse(
+        fmt::format("the relay's lease_ms must be at least 10, not {}", options.lease_ms));
+  return std::make_unique<OutboxRelay>(store, std::move(sink_for), std::move(options), clock);
 }
 
 }  // namespace once

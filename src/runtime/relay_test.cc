@@ -29,14 +29,15 @@ class RelayTest : public ::testing::Test {
   }
 
   std::unique_ptr<Relay> relay() {
-    return Relay::make(store_, [this](std::string_view) -> Result<Sink*> { return &sink_; },
-                       {.name = "relay", .batch_count_max = 7})
+    return Relay::make(store_, [this](std::string_view) { return testing::shared(sink_); },
+                       {.name = "relay", .batch_count_max = 7}, clock_)
         .value();
   }
 
   std::unique_ptr<Relay> relay_of(const std::string& destination) {
-    return Relay::make(store_, [this](std::string_view) -> Result<Sink*> { return &sink_; },
-                       {.name = "another", .batch_count_max = 7, .destinations = {destination}})
+    return Relay::make(store_, [this](std::string_view) { return testing::shared(sink_); },
+                       {.name = "another", .batch_count_max = 7, .destinations = {destination}},
+                       clock_)
         .value();
   }
 
@@ -100,22 +101,10 @@ TEST_F(RelayTest, H23_a_relay_that_dies_after_sending_causes_no_duplicate) {
   expect_each_once(30);
 }
 
-TEST_F(RelayTest, a_stale_relay_is_fenced) {
-  enqueue(0, 5);
-  auto old = relay();
-  EXPECT_EQ(old->step().value(), 5u);
-  auto fresh = relay();
-  enqueue(5, 5);
-  drain(*fresh);
-  enqueue(10, 5);
-  EXPECT_EQ(old->step().error().tag, "fenced");
-  drain(*fresh);
-  expect_each_once(15);
-}
-
 TEST_F(RelayTest, bad_options_are_refused) {
   EXPECT_EQ(Relay::make(store_, {}, {.name = ""}).error().tag, "config");
   EXPECT_EQ(Relay::make(store_, {}, {.name = "r", .batch_count_max = 0}).error().tag, "config");
+  EXPECT_EQ(Relay::make(store_, {}, {.name = "r", .lease_ms = 9}).error().tag, "config");
 }
 
 TEST_F(RelayTest, rows_of_our_own_are_left_to_the_relay_that_asks_for_them) {

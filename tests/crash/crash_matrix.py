@@ -32,6 +32,7 @@ POINTS = {
     "lane_after_claim": SEMANTICS,
     "lane_after_effect": SEMANTICS,
     "lane_after_settle": SEMANTICS,
+    "relay_after_enter": SEMANTICS,
     "relay_after_assign": SEMANTICS,
     "relay_after_append": SEMANTICS,
     "relay_after_sent": SEMANTICS,

@@ -163,12 +163,15 @@ class Worker {
   }
 
   Status relay_points() {
-    auto sink = ONCE_TRY(open_log_sink(directory_, "points"));
     RelayOptions options;
     options.name = "relay";
     options.batch_count_max = 5;
     auto relay = ONCE_TRY(Relay::make(
-        *store_, [&](std::string_view) -> Result<Sink*> { return sink.get(); }, options));
+        *store_,
+        [&](std::string_view) -> Result<std::shared_ptr<Sink>> {
+          return open_log_sink(directory_, "points");
+        },
+        options));
     while (ONCE_TRY(relay->step()) > 0) continue;
     return {};
   }

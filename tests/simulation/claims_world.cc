@@ -28,7 +28,9 @@ class ProcessStore final : public Store, private ClaimStore {
 
   StoreTraits traits() const override { return store_.traits(); }
   Result<std::unique_ptr<Transaction>> begin(std::string_view) override { return fail(gone()); }
-  Result<Position> take(std::string_view, std::string_view) override { return fail(gone()); }
+  Result<Position> take(std::string_view, std::string_view, std::string_view = {}) override {
+    return fail(gone());
+  }
   Result<Position> position(std::string_view, std::string_view) override { return fail(gone()); }
   Result<Forgotten> forget(std::string_view, std::int64_t, std::size_t) override {
     return fail(gone());

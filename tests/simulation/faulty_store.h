@@ -18,9 +18,10 @@ class FaultyStore final : public Store {
     if (context_.fault(30)) return away("begin");
     return context_.memory.begin(scope);
   }
-  Result<Position> take(std::string_view scope, std::string_view partition) override {
+  Result<Position> take(std::string_view scope, std::string_view partition,
+                        std::string_view source_identity = {}) override {
     if (context_.fault(30)) return away("take");
-    return context_.memory.take(scope, partition);
+    return context_.memory.take(scope, partition, source_identity);
   }
   Result<Position> position(std::string_view scope, std::string_view partition) override {
     if (context_.fault(50)) return away("position");
@@ -32,6 +33,7 @@ class FaultyStore final : public Store {
     return context_.memory.forget(scope, horizon_ms, rows_max);
   }
   Outbox* outbox() override { return context_.memory.outbox(); }
+  ClaimStore* claims() override { return static_cast<Store&>(context_.memory).claims(); }
   Records* records() override { return context_.memory.records(); }
 
  private:

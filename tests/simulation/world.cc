@@ -265,7 +265,8 @@ void World::restart_relay() {
   options.batch_count_max = 1 + context_.random.below(6);
   if (relays_.size() > 1) relays_.erase(relays_.begin());
   auto made = Relay::make(
-      store_, [this](std::string_view) -> Result<Sink*> { return &points_; }, options);
+      store_, [this](std::string_view) { return testing::shared(points_); }, options,
+      context_.clock);
   relays_.push_back(std::move(*made));
 }
 

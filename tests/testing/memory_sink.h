@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class MemorySink final : public Sink {
   Result<Receipt> append(std::uint32_t index, const Stamp& stamp,
                          std::span<const Message> messages) override {
     if (before_) ONCE_TRY(before_());
+    if (refusal_)
+      for (const Message& message : messages) ONCE_TRY(refusal_(message));
     Partition& partition = partitions_.at(index);
     Receipt receipt;
     for (auto& [name, producer] : partition.producers) {
@@ -61,6 +64,14 @@ class MemorySink final : public Sink {
     return fail(Remedy::stop, "unknown", "no such producer");
   }
 
+  // A message for which it answers an error is refused, and with it the whole append.
+  void refuse(std::function<Status(const Message&)> refusal) { refusal_ = std::move(refusal); }
+
+  // Deleted and created again: nobody is known here.
+  void make_anew() {
+    for (Partition& partition : partitions_) partition = {};
+  }
+
   const std::vector<Message>& messages(std::uint32_t partition) const {
     return partitions_.at(partition).messages;
   }
@@ -80,6 +91,12 @@ class MemorySink final : public Sink {
   std::size_t appends_ = 0;
   Fault before_;
   Fault after_;
+  std::function<Status(const Message&)> refusal_;
 };
+
+// A sink that outlives whoever uses it.
+inline Result<std::shared_ptr<Sink>> shared(Sink& sink) {
+  return std::shared_ptr<Sink>(std::shared_ptr<void>(), &sink);
+}
 
 }  // namespace once::testing

@@ -111,12 +111,15 @@ Status play_gate(const DemoSettings& settings) {
 // The relay is independent of the pipelines: it sends what they have committed to the outbox.
 Status play_relay(const DemoSettings& settings) {
   auto store = ONCE_TRY(open_sqlite_store(settings.directory + "/shop.db"));
-  auto sink = ONCE_TRY(open_sink(topic_url(settings, payments_topic)));
   RelayOptions options;
   options.name = "shop";
   options.batch_count_max = 50;
   auto relay = ONCE_TRY(Relay::make(
-      *store, [&](std::string_view) -> Result<Sink*> { return sink.get(); }, options));
+      *store,
+      [&](std::string_view) -> Result<std::shared_ptr<Sink>> {
+        return open_sink(topic_url(settings, payments_topic));
+      },
+      options));
   while (!end_was_asked()) {
     const auto sent = relay->step();
     const bool final = !sent && (sent.error().remedy == Remedy::stop ||  //

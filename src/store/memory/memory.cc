@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/route.h"
 #include "store/memory/transaction.h"
 
 namespace once {
@@ -118,9 +119,9 @@ Result<std::vector<OutboxRow>> MemoryStore::pending(std::string_view destination
 
 Status MemoryStore::assign(std::string_view destination, std::uint64_t fence,
                            std::span<const std::int64_t> numbers,
-                           std::span<const std::uint32_t> partitions) {
-  if (numbers.size() != partitions.size())
-    return fail(Remedy::stop, "config", "assign needs one partition for each row");
+                           std::span<const std::uint32_t> partitions,
+                           std::span<const std::uint64_t> sequences) {
+  ONCE_TRY(check_assign(numbers, partitions, sequences));
   const std::lock_guard lock(mutex_);
   ONCE_TRY(check_fence(destination, fence));
   auto& rows = state_.outbox[std::string(destination)];
@@ -129,12 +130,17 @@ Status MemoryStore::assign(std::string_view destination, std::uint64_t fence,
       return fail(
           Remedy::stop, "missing",
           fmt::format("row {} is not pending in the outbox for \"{}\"", number, destination));
+  auto counted = state_.next_sequence;
+  std::map<std::int64_t, Route> given;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    std::optional<Route>& route = rows.at(numbers[i]).route;
-    if (route) continue;  // fixed before: it may have been sent already
-    std::uint64_t& next = state_.next_sequence[{std::string(destination), partitions[i]}];
-    route = Route{partitions[i], next++};
+    if (rows.at(numbers[i]).route) continue;  // fixed before: it may have been sent already
+    std::uint64_t& next = counted[{std::string(destination), partitions[i]}];
+    ONCE_TRY(check_sequence(destination, partitions[i], static_cast<std::int64_t>(next), sequences,
+                            i));
+    given[numbers[i]] = Route{partitions[i], next++};
   }
+  for (const auto& [number, route] : given) rows.at(number).route = route;
+  state_.next_sequence = std::move(counted);
   return {};
 }
 

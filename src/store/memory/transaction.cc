@@ -103,7 +103,8 @@ Status MemoryTransaction::enqueue(std::string_view destination, const Message& m
   ONCE_TRY(check_destination(destination));
   const std::lock_guard lock(store_.mutex_);
   ONCE_TRY(check_alive());
-  enqueued_.emplace_back(destination, message);
+  enqueued_.push_back(
+      {++store_.state_.last_outbox_number, std::string(destination), message, std::nullopt});
   return {};
 }
 
@@ -194,11 +195,7 @@ void MemoryTransaction::apply() {
     store_.log_operation(scope_, "park", record.message.id, record.reason);
     books.parked.push_back(std::move(record));
   }
-  for (auto& [destination, message] : enqueued_) {
-    const std::int64_t number = ++state.last_outbox_number;
-    state.outbox[destination].emplace(
-        number, OutboxRow{number, destination, std::move(message), std::nullopt});
-  }
+  for (OutboxRow& row : enqueued_) state.outbox[row.destination].emplace(row.number, std::move(row));
   for (auto& [key, value] : written_) {
     if (value)
       state.values[key] = std::move(*value);

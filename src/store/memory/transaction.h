@@ -58,7 +58,7 @@ class MemoryTransaction final : public KeyValueTransaction {
   std::map<std::string, MemoryState::LedgerRow, std::less<>> fresh_;
   std::vector<std::pair<std::string, std::int64_t>> freed_;  // admitted, then without an effect
   std::vector<ParkedRecord> parked_;
-  std::vector<std::pair<std::string, Message>> enqueued_;
+  std::vector<OutboxRow> enqueued_;  // numbered when they came, as in an SQL store
   std::map<std::string, std::optional<std::string>, std::less<>> read_;
   std::map<std::string, std::optional<std::string>, std::less<>> written_;
 };

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "model/ledger.h"
+#include "model/route.h"
 #include "store/redis/position.h"
 #include "store/redis/redis.h"
 #include "store/redis/script.h"
@@ -70,17 +71,24 @@ Status RedisStore::done_by_relay(const RedisAnswer& answer, std::string_view des
 
 Status RedisStore::assign(std::string_view destination, std::uint64_t fence,
                           std::span<const std::int64_t> numbers,
-                          std::span<const std::uint32_t> partitions) {
-  if (numbers.size() != partitions.size())
-    return fail(Remedy::stop, "config", "assign needs one partition for each row");
+                          std::span<const std::uint32_t> partitions,
+                          std::span<const std::uint64_t> sequences) {
+  ONCE_TRY(check_assign(numbers, partitions, sequences));
   RedisCall call =
       script(books(), redis_scripts::assign_routes,
              {books().key("positions", relay_scope), books().key("outbox", destination),
               books().key("routes", destination), books().key("sequences", destination)});
   call.add(destination).add(fmt::format("{}", fence));
   for (std::size_t i = 0; i < numbers.size(); ++i)
-    call.add(numbers[i]).add(std::int64_t{partitions[i]});
-  return done_by_relay(ONCE_TRY(ask(call, RedisStage::write)), destination, fence);
+    call.add(numbers[i])
+        .add(std::int64_t{partitions[i]})
+        .add(sequences.empty() ? std::string() : fmt::format("{}", sequences[i]));
+  const RedisAnswer answer = ONCE_TRY(ask(call, RedisStage::write));
+  if (answer.at(0).text() == "diverged") {
+    const auto row = static_cast<std::size_t>(answer.at(1).number());
+    return check_sequence(destination, partitions[row], answer.at(2).number(), sequences, row);
+  }
+  return done_by_relay(answer, destination, fence);
 }
 
 Status RedisStore::sent(std::string_view destination, std::uint64_t fence,

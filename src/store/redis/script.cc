@@ -235,19 +235,28 @@ if ARGV[3] == '0' or is:match('%S+$') ~= ARGV[3] then return {'fenced', is} end
 
 }  // namespace
 
-// keys: positions of the relay, outbox, routes, sequences. words: from 4 on number, partition. A
-// route that was given may have been used already: it never changes.
+// keys: positions of the relay, outbox, routes, sequences. words: from 4 on number,
+// partition, and the sequence that is expected or nothing. A route that was given may have been used
+// already: it never changes. Nothing is written before all is known to be right.
 const RedisScript assign_routes = made_of(std::string(check_fence) + R"lua(
 redis.call('HLEN', KEYS[3])
 redis.call('HLEN', KEYS[4])
-for i = 4, #ARGV, 2 do
+local counted, open = {}, {}
+for i = 4, #ARGV, 3 do
   if not row_at(KEYS[2], ARGV[i]) then return {'missing', ARGV[i]} end
-end
-for i = 4, #ARGV, 2 do
   if redis.call('HEXISTS', KEYS[3], ARGV[i]) == 0 then
-    local sequence = redis.call('HINCRBY', KEYS[4], ARGV[i + 1], 1) - 1
-    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1] .. ' ' .. digits(sequence))
+    local partition = ARGV[i + 1]
+    local sequence = counted[partition] or tonumber(redis.call('HGET', KEYS[4], partition) or '0')
+    if ARGV[i + 2] ~= '' and ARGV[i + 2] ~= digits(sequence) then
+      return {'diverged', (i - 4) / 3, sequence}
+    end
+    counted[partition] = sequence + 1
+    open[#open + 1] = {ARGV[i], partition .. ' ' .. digits(sequence)}
   end
+end
+for _, row in ipairs(open) do redis.call('HSET', KEYS[3], row[1], row[2]) end
+for partition, sequence in pairs(counted) do
+  redis.call('HSET', KEYS[4], partition, digits(sequence))
 end
 return {'ok'}
 )lua");

@@ -5,6 +5,7 @@
 
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "model/route.h"
 #include "store/sql/server_store.h"
 
 // Rows that were sent are deleted, and there is no cursor that moves over numbers: a transaction
@@ -70,21 +71,22 @@ Status ServerStore::check_fence(SqlConnection& connection, std::string_view dest
 
 Status ServerStore::assign(std::string_view destination, std::uint64_t fence,
                            std::span<const std::int64_t> numbers,
-                           std::span<const std::uint32_t> partitions) {
-  if (numbers.size() != partitions.size())
-    return fail(Remedy::stop, "config", "assign needs one partition for each row");
-  const std::int64_t name = ONCE_TRY(number_of(destination));
+                           std::span<const std::uint32_t> partitions,
+                           std::span<const std::uint64_t> sequences) {
+  ONCE_TRY(check_assign(numbers, partitions, sequences));
   return write([&](SqlConnection& connection) -> Status {
     ONCE_TRY(check_fence(connection, destination, fence));
-    return assign_rows(connection, name, numbers, partitions);
+    return assign_rows(connection, destination, numbers, partitions, sequences);
   });
 }
 
 // Under the relay's fence, which no other relay has. A route that was given may have been used
 // already: it never changes. New ones are counted on from the last sequence of their partition.
-Status ServerStore::assign_rows(SqlConnection& connection, std::int64_t destination,
+Status ServerStore::assign_rows(SqlConnection& connection, std::string_view name,
                                 std::span<const std::int64_t> numbers,
-                                std::span<const std::uint32_t> partitions) {
+                                std::span<const std::uint32_t> partitions,
+                                std::span<const std::uint64_t> sequences) {
+  const std::int64_t destination = ONCE_TRY(number_of(name));
   std::vector<std::size_t> open;  // rows without a route
   std::size_t found = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -114,10 +116,13 @@ Status ServerStore::assign_rows(SqlConnection& connection, std::int64_t destinat
     return fail(Remedy::stop, "missing",
                 fmt::format("{}: {} of {} rows are not pending in the outbox", where_,
                             numbers.size() - found, numbers.size()));
-  for (const std::size_t i : open)
+  for (const std::size_t i : open) {
+    std::int64_t& sequence = next[partitions[i]];
+    ONCE_TRY(check_sequence(name, partitions[i], sequence, sequences, i));
     ONCE_TRY(connection.send(
         "UPDATE once_outbox SET target_partition = ?, target_sequence = ? WHERE number = ?",
-        {partitions[i], next[partitions[i]]++, numbers[i]}));
+        {partitions[i], sequence++, numbers[i]}));
+  }
   for (const auto& [partition, sequence] : next)
     ONCE_TRY(connection.send(
         "UPDATE once_route SET next_sequence = ? WHERE destination = ? AND target_partition = ?",

@@ -159,7 +159,8 @@ class ServerStore : public Store,
                                          std::size_t count_max) override;
   Status assign(std::string_view destination, std::uint64_t fence,
                 std::span<const std::int64_t> numbers,
-                std::span<const std::uint32_t> partitions) override;
+                std::span<const std::uint32_t> partitions,
+                std::span<const std::uint64_t> sequences = {}) override;
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;
   Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
@@ -167,9 +168,10 @@ class ServerStore : public Store,
   Status free_sequences(SqlConnection& connection, std::int64_t destination, std::int64_t partition,
                         std::int64_t first);
   Status check_fence(SqlConnection& connection, std::string_view destination, std::uint64_t fence);
-  Status assign_rows(SqlConnection& connection, std::int64_t destination,
+  Status assign_rows(SqlConnection& connection, std::string_view name,
                      std::span<const std::int64_t> numbers,
-                     std::span<const std::uint32_t> partitions);
+                     std::span<const std::uint32_t> partitions,
+                     std::span<const std::uint64_t> sequences);
 
   // Records (records.cc)
   Result<std::vector<std::string>> scopes() override;

@@ -3,6 +3,7 @@
 
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "model/route.h"
 #include "store/sqlite/sqlite.h"
 
 namespace once {
@@ -62,9 +63,9 @@ Status SqliteStore::check_fence(Connection& writer, std::string_view destination
 
 Status SqliteStore::assign(std::string_view destination, std::uint64_t fence,
                            std::span<const std::int64_t> numbers,
-                           std::span<const std::uint32_t> partitions) {
-  if (numbers.size() != partitions.size())
-    return fail(Remedy::stop, "config", "assign needs one partition for each row");
+                           std::span<const std::uint32_t> partitions,
+                           std::span<const std::uint64_t> sequences) {
+  ONCE_TRY(check_assign(numbers, partitions, sequences));
   return write([&](Connection& writer) -> Status {
     ONCE_TRY(check_fence(writer, destination, fence));
     const std::int64_t name = ONCE_TRY(names_.number_of(writer, destination));
@@ -84,6 +85,7 @@ Status SqliteStore::assign(std::string_view destination, std::uint64_t fence,
                        "DO UPDATE SET next_sequence = next_sequence + 1 RETURNING next_sequence",
                        {name, partitions[i]}));
       const std::int64_t sequence = std::get<std::int64_t>(next.at(0).at(0)) - 1;
+      ONCE_TRY(check_sequence(destination, partitions[i], sequence, sequences, i));
       ONCE_TRY(writer.run("UPDATE once_outbox SET partition = ?, sequence = ? WHERE number = ?",
                           {partitions[i], sequence, numbers[i]}));
     }

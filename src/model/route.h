@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace once {
+
+// What a store knows of the sequences it sent to a partition of a destination: those from `first`
+// up to, not including, `next` are pending. Nothing is pending when they are equal.
+struct RouteRange {
+  std::uint64_t first = 0;
+  std::uint64_t next = 0;
+};
+
+// A destination that takes `sequence` next was sent to by this store, and by nobody else, only if
+// the store knows it as pending or as the one that comes next.
+bool agrees(const RouteRange& store, std::uint64_t sequence);
+
+// Store and destination have different pasts: the tag is "diverged". Says what has happened, what
+// would be lost, and how to go on.
+Error diverged_error(std::string_view destination, std::uint32_t partition, const RouteRange& store,
+                     std::uint64_t sequence);
+
+// What `Outbox::assign` is given fits together.
+Status check_assign(std::span<const std::int64_t> numbers, std::span<const std::uint32_t> partitions,
+                    std::span<const std::uint64_t> sequences);
+
+// The sequence that row `i` gets is the one that its destination expects, where that is known.
+Status check_sequence(std::string_view destination, std::uint32_t partition, std::int64_t sequence,
+                      std::span<const std::uint64_t> expected, std::size_t i);
+
+}  // namespace once

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/role.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+#include <utility>
+
+#include "base/process.h"
+
+namespace once {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+// A lease outlives some renewals that are late or fail.
+constexpr std::int64_t renewals_per_lease = 5;
+constexpr std::int64_t stand_by_ms_max = 500;
+
+RoleOptions with_owner(RoleOptions options) {
+  static std::atomic<std::uint64_t> count{0};
+  // Behind a second blank, so that the process can still be recognised.
+  if (options.owner.empty()) options.owner = fmt::format("{} {}", process_identity(), ++count);
+  return options;
+}
+
+std::string_view process_of(std::string_view owner) { return owner.substr(0, owner.rfind(' ')); }
+
+}  // namespace
+
+Role::Role(ClaimStore& claims, RoleOptions options, Clock& clock)
+    : claims_(claims), options_(with_owner(std::move(options))), clock_(clock) {}
+
+Result<bool> Role::hold() {
+  const std::int64_t now_ns = clock_.ticks_ns();
+  if (now_ns < ask_at_ns_) return held_;
+  const bool held = held_ && ONCE_TRY(renew());
+  if (!held) held_ = ONCE_TRY(claim());
+  const std::int64_t renew_ms = options_.lease_ms / renewals_per_lease;
+  ask_at_ns_ = now_ns + (held_ ? renew_ms : std::min(renew_ms, stand_by_ms_max)) * ns_per_ms;
+  return held_;
+}
+
+Result<bool> Role::renew() {
+  const HeldClaim held{options_.id, fence_};
+  held_ = ONCE_TRY(claims_.renew(options_.scope, options_.lease_ms, std::span(&held, 1))).at(0);
+  return held_;
+}
+
+Result<bool> Role::claim() {
+  const ClaimTerms terms{options_.owner, options_.lease_ms, AfterLoss::retry};
+  const ClaimRequest request{.id = options_.id};
+  const auto ask = [&]() -> Result<ClaimAnswer> {
+    return ONCE_TRY(claims_.claim(options_.scope, terms, std::span(&request, 1))).at(0);
+  };
+  ClaimAnswer answer = ONCE_TRY(ask());
+  if (answer.kind == ClaimAnswer::Kind::busy && process_is_gone(process_of(answer.record.owner))) {
+    ONCE_TRY(bury(answer.record));
+    answer = ONCE_TRY(ask());
+  }
+  fence_ = answer.record.fence;
+  holder_ = process_of(answer.record.owner).substr(0, answer.record.owner.find(' '));
+  if (answer.kind == ClaimAnswer::Kind::granted) return true;
+  // Ours already: the answer to an earlier request was lost.
+  if (answer.kind == ClaimAnswer::Kind::busy) return answer.record.owner == options_.owner;
+  return fail(Remedy::stop, "role",
+              fmt::format("the claim \"{}\" in the scope {} is {}: it was changed by hand. To let "
+                          "a process have it again: once claims settle \"{}\" --scope {} --as "
+                          "retryable",
+                          options_.id, options_.scope, name_of(answer.record.state), options_.id,
+                          options_.scope));
+}
+
+// In the name of an owner that can no longer do it.
+Status Role::bury(const ClaimRecord& record) {
+  const std::string reason = fmt::format("its owner {} has died", record.owner);
+  const ClaimChange change{.id = options_.id,
+                           .fence = record.fence,
+                           .to = ClaimState::retryable,
+                           .result = {},
+                           .reason = reason,
+                           .steps = {}};
+  ONCE_TRY(claims_.change(options_.scope, std::span(&change, 1)));
+  return {};
+}
+
+void Role::release() {
+  if (!std::exchange(held_, false)) return;
+  ask_at_ns_ = 0;
+  const ClaimChange change{.id = options_.id,
+                           .fence = fence_,
+                           .to = ClaimState::retryable,
+                           .result = {},
+                           .reason = "released",
+                           .steps = {}};
+  // What cannot be told is found out when the lease runs out.
+  (void)claims_.change(options_.scope, std::span(&change, 1));
+}
+
+}  // namespace once

@@ -4,7 +4,7 @@
 on the loopback address, as an unprivileged user when we are root.
 
     tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka --dir DIR [--port N]
-                    [--set NAME=VALUE ...] [--disk SIZE] [--tls]
+                    [--set NAME=VALUE ...] [--disk SIZE] [--tls] [--locale NAME]
     tools/server.py stop|kill|restart|remove|status --dir DIR
     tools/server.py fill|free --dir DIR
     tools/server.py url --dir DIR
@@ -14,8 +14,9 @@ for --store. `kill` is SIGKILL to all its processes; `start` after it recovers; 
 the directory away. With --disk (root only) the data are on a file system of that size, which
 `fill` fills to the last byte and `free` relieves. With --tls the server has a certificate that
 DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks for the user and
-the password of the URL (SCRAM or PLAIN). Exit codes: 0 done, 1 failed, 77 this machine does not
-have the server.
+the password of the URL (SCRAM or PLAIN). With --locale the server runs under that locale, which is
+compiled for it alone (Debian's package "locales" has the sources). Exit codes: 0 done, 1 failed,
+77 this machine does not have the server.
 """
 import argparse
 import errno
@@ -133,7 +134,7 @@ class Server:
         with open(self.log, "ab") as log:
             process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=log, cwd=self.directory, start_new_session=True,
-                                       **account)
+                                       env=environment(self.directory), **account)
         self.save(process.pid)
         deadline = time.monotonic() + ANSWER_SECONDS
         while not self.answers():
@@ -179,6 +180,26 @@ class Server:
             # The kernel may hold files of a killed process a little longer: gone when it lets go.
             run(["umount", "--lazy", self.mounted])
         shutil.rmtree(self.directory)
+
+
+def make_locale(directory, name):
+    """A locale that only this server has."""
+    language, _, charset = name.partition(".")
+    folder = os.path.join(directory, "locale")
+    os.makedirs(folder)
+    try:
+        run([program("localedef"), "-i", language, "-f", charset or "UTF-8",
+             os.path.join(folder, name)])
+    except Failed as failure:
+        raise Missing(f"the locale {name} ({failure})") from None
+
+
+def environment(directory):
+    """That of a server, with the locale that was made for it."""
+    folder = os.path.join(directory, "locale")
+    if not os.path.isdir(folder):
+        return None
+    return dict(os.environ, LOCPATH=folder, LC_ALL=os.listdir(folder)[0])
 
 
 def make_certificates(directory):
@@ -560,6 +581,8 @@ def start(options):
         kind = KINDS[options.kind]
         if options.tls:
             settings.update(kind.tls_settings(*make_certificates(options.dir)))
+        if options.locale:
+            make_locale(options.dir, options.locale)
         server = kind(options.dir, options.port or free_port(), settings, options.disk)
     server.start()
     print(server.url())
@@ -575,6 +598,7 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--disk", metavar="SIZE")
     parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--locale", metavar="NAME")
     options = parser.parse_args()
     options.dir = os.path.abspath(options.dir)
     if options.action == "start" and not options.kind:

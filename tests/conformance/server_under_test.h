@@ -25,6 +25,7 @@ class ServerUnderTest final : public StoreUnderTest {
     store_.reset();
     open();
   }
+  std::unique_ptr<Store> open_another() override { return open_here(); }
   void lose_next_commit(bool kept) override {
     ChaosProxy::Fault fault{.match = Home::commit_mark, .client_bytes = std::nullopt};
     if (!kept) fault.client_bytes = 0;
@@ -49,11 +50,12 @@ class ServerUnderTest final : public StoreUnderTest {
     static ChaosProxy made(Home::server().port());
     return made;
   }
-  void open() {
+  void open() { store_ = open_here(); }
+  std::unique_ptr<Store> open_here() {
     const std::string url = Home::in(place_, Home::server().url_at(proxy().port()));
     auto opened = Home::open(url, {.clock_skew_ms = [this] { return skew_ms_.load(); }});
     if (!opened) throw std::runtime_error(opened.error().text);
-    store_ = std::move(opened).value();
+    return std::move(opened).value();
   }
 
   const std::string place_;

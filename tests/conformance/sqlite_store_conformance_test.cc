@@ -22,6 +22,7 @@ class SqliteUnderTest final : public StoreUnderTest {
     store_.reset();
     open();
   }
+  std::unique_ptr<Store> open_another() override { return open_here(); }
   void lose_next_commit(bool kept) override {
     SqliteFault::next = kept ? SqliteFault::Kind::wal_sync : SqliteFault::Kind::wal_write;
   }
@@ -35,13 +36,14 @@ class SqliteUnderTest final : public StoreUnderTest {
   }
 
  private:
-  void open() {
+  void open() { store_ = open_here(); }
+  std::unique_ptr<SqliteStore> open_here() {
     SqliteOptions options;
     options.checkpoint_pages_min = 50;  // checkpoints happen in the tests, too
     options.scan_rows_max = 11;
     auto opened = SqliteStore::open(scratch_.path("store.db"), options, clock_);
     if (!opened) throw std::runtime_error(opened.error().text);
-    store_ = std::move(opened).value();
+    return std::move(opened).value();
   }
 
   Scratch scratch_;

@@ -29,6 +29,8 @@ class StoreUnderTest {
   virtual Store& store() = 0;
   // The process dies and comes back: what was committed is there, what was open is gone.
   virtual void reopen() = 0;
+  // Another process opens the same place; empty: only one can. Not to be used after `reopen`.
+  virtual std::unique_ptr<Store> open_another() { return {}; }
   // The next commit fails with the remedy `recheck`; whether it is kept is the adapter's choice,
   // and `kept` is what the suite would like.
   virtual void lose_next_commit(bool kept) = 0;

@@ -256,6 +256,30 @@ TEST_P(StoreSuite, H08_a_forgotten_claim_is_too_old_and_an_open_one_is_not_forgo
   EXPECT_TRUE(a.change(running, ClaimState::done));
 }
 
+// Whatever the bytes of the times are that are compared.
+TEST_P(StoreSuite, H08_a_claim_is_held_until_its_lease_ends_at_any_time_of_day) {
+  const Claimant a{claims()};
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = "pay " + std::to_string(i);
+    under_test_->jump_clock(1'234'567 + 89 * i);
+    const ClaimRequest request{.id = id};
+    const auto claim = [&](std::string_view owner) {
+      const ClaimTerms terms{.owner = owner, .lease_ms = 600'000};
+      return claims().claim("bank", terms, std::span(&request, 1)).value().at(0);
+    };
+    const ClaimAnswer first = claim("one");
+    ASSERT_EQ(first.kind, Answered::granted);
+    EXPECT_EQ(claim("two").kind, Answered::busy) << i;
+    under_test_->jump_clock(450'000);
+    const HeldClaim held{id, first.record.fence};
+    ASSERT_TRUE(claims().renew("bank", 600'000, std::span(&held, 1)).value().at(0));
+    under_test_->jump_clock(450'000);
+    EXPECT_EQ(claim("two").kind, Answered::busy) << i;  // by the renewed lease
+    under_test_->jump_clock(450'000);
+    EXPECT_NE(claim("two").kind, Answered::busy) << i;
+  }
+}
+
 TEST_P(StoreSuite, H28_a_person_can_settle_or_reopen_a_claim_and_says_why) {
   const Claimant a{claims()};
   const ClaimRecord zombie = a.claim("pay 1").record;

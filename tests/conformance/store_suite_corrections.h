@@ -91,6 +91,41 @@ TEST_P(RepairSuite, a_sweep_that_is_under_way_stops_at_a_horizon_that_is_set_bac
   EXPECT_EQ(forget_all(2000), left);
 }
 
+// Each process remembers how far it has swept; what another one corrects counts all the same.
+TEST_P(RepairSuite, a_process_notices_what_another_one_corrects) {
+  const std::unique_ptr<Store> opened = under_test_->open_another();
+  Store& other = opened ? *opened : store();
+  EXPECT_EQ(other.traits().identity, store().traits().identity);
+  ASSERT_EQ(kind_of(entry("old", 0, 0, 100)), Kind::fresh);
+  EXPECT_EQ(forget_all(4000), 1u);
+  ASSERT_TRUE(other.repairs()->correct("shop", SetHorizon{2000}, "set too far"));
+  std::vector<std::string> names;
+  for (int i = 0; i < 100; ++i) names.push_back("id " + std::to_string(i));
+  std::vector<Entry> batch;
+  for (const std::string& name : names) batch.push_back(entry(name, 1, 0, 3000));
+  const auto verdicts = handle(batch).value();
+  for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.kind, Kind::fresh);
+  EXPECT_EQ(forget_all(2500), 0u);
+  EXPECT_EQ(other.records()->horizon_ms("shop").value(), 2500);
+  Forgotten first;  // until some are gone: it was swept that far before, and has to be again
+  do {
+    first = store().forget("shop", 3500, 10).value();
+  } while (first.rows == 0 && first.more);
+  EXPECT_GT(first.rows, 0u);
+  EXPECT_TRUE(first.more);
+  ASSERT_TRUE(other.repairs()->correct("shop", SetHorizon{3000}, "set too far again"));
+  EXPECT_EQ(forget_all(3000), 0u);
+  EXPECT_EQ(forget_all(3001), names.size() - first.rows);
+
+  const Position position = store().take("shop", "p0", "topic").value();
+  ASSERT_TRUE(other.repairs()->correct("shop", SetPosition{"p0", 7}, "another topic"));
+  auto transaction = begin();
+  const Status moved = transaction->advance("p0", position, 10);
+  EXPECT_TRUE(!moved || !transaction->commit());
+  transaction.reset();
+  EXPECT_EQ(store().take("shop", "p0", "another topic").value(), (Position{7, 3}));
+}
+
 TEST_P(RepairSuite, a_horizon_that_is_set_is_that_of_claims) {
   const ClaimTerms terms{.owner = "me", .lease_ms = 60'000};
   const auto kind = [&](std::string_view id) {

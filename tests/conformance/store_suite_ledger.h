@@ -407,6 +407,45 @@ TEST_P(StoreSuite, H27_the_clock_of_the_machine_decides_nothing) {
   EXPECT_EQ(effects(), (std::vector<std::string>{"a", "b"}));
 }
 
+// Times whose bytes are letters, digits, blanks, marks or no text at all.
+TEST_P(StoreSuite, times_are_compared_as_numbers_whatever_their_bytes_are) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 20; ++round) {
+    const std::string scope = "scope " + std::to_string(round);
+    const auto horizon_ms = static_cast<std::int64_t>(birth_ms + random() % day_ms);
+    std::map<std::string, std::int64_t> births;
+    for (int i = 0; i < 40; ++i) {
+      const auto distance = static_cast<std::int64_t>(random() >> (24 + random() % 40));
+      births["order " + std::to_string(i)] =
+          std::max<std::int64_t>(horizon_ms + (i % 2 == 0 ? distance : -distance), 0);
+    }
+    std::vector<Entry> batch;
+    std::size_t old = 0;
+    for (const auto& [id, born_ms] : births) {
+      batch.push_back(entry(id, 0, 0, born_ms));
+      old += born_ms < horizon_ms ? 1 : 0;
+    }
+    ASSERT_TRUE(handle(batch, scope));
+    std::size_t gone = 0;
+    for (bool more = true; more;) {
+      const auto forgotten = store().forget(scope, horizon_ms, 100).value();
+      gone += forgotten.rows;
+      more = forgotten.more;
+    }
+    EXPECT_EQ(gone, old);
+    EXPECT_EQ(records().horizon_ms(scope).value(), horizon_ms);
+    ASSERT_TRUE(store().forget(scope, horizon_ms - 1 - round, 100));
+    EXPECT_EQ(records().horizon_ms(scope).value(), horizon_ms);
+    for (const auto& [id, born_ms] : births) {
+      EXPECT_EQ(kind_of(entry(id, 0, 0, born_ms), scope),
+                born_ms < horizon_ms ? Kind::too_old : Kind::duplicate);
+      const std::string fresh = "new " + id;
+      EXPECT_EQ(kind_of(entry(fresh, 0, 0, born_ms), scope),
+                born_ms < horizon_ms ? Kind::too_old : Kind::fresh);
+    }
+  }
+}
+
 // No filter, cache or digest may take a new id for an old one.
 TEST_P(StoreSuite, H29_a_new_id_is_never_taken_for_an_old_one) {
   std::mt19937_64 random(29);

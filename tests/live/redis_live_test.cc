@@ -301,6 +301,79 @@ TEST(RedisLive, books_that_somebody_has_spoiled_stop_a_commit_before_it_writes) 
   administer("FLUSHALL");
 }
 
+// The same for what the relay and people change: each with the keys that it uses.
+TEST(RedisLive, books_that_somebody_has_spoiled_stop_a_correction_before_it_writes) {
+  struct Change {
+    std::vector<std::string> keys;
+    std::function<Status(Store&, std::uint64_t fence)> make;
+  };
+  const auto correct = [](const Correction& correction) {
+    return [correction](Store& store, std::uint64_t) {
+      return store.repairs()->correct("shop", correction, "why");
+    };
+  };
+  const std::vector<Change> changes{
+      {{"positions/once.relay", "outbox/next", "routes/next", "sequences/next", "scopes",
+        "parked/once.outbox", "operations/once.outbox"},
+       [](Store& store, std::uint64_t fence) {
+         return store.outbox()->park("next", fence, 1, "why");
+       }},
+      {{"positions/shop", "scopes", "operations/shop"}, correct(SetPosition{"p0", 1})},
+      {{"horizon/shop", "scopes", "operations/shop"}, correct(SetHorizon{1})},
+      {{"positions/once.relay", "routes/next", "sequences/next", "scopes", "operations/shop"},
+       correct(RestartDestination{"next"})}};
+  const auto snapshot = [] {
+    std::map<std::string, std::string> all;
+    for (const std::string& key : Home::list({"KEYS", "*spoiled*"}))
+      all[key] = Home::answer_to({"DUMP", key}, server().url()).text();
+    return all;
+  };
+  for (const Change& change : changes)
+    for (const std::string& key : change.keys) {
+      administer("FLUSHALL");
+      const auto store = open_redis_store(server().url() + "?prefix=spoiled").value();
+      auto transaction = store->begin("shop").value();
+      for (const char* id : {"a", "b"}) ASSERT_TRUE(transaction->enqueue("next", {.id = id}));
+      ASSERT_TRUE(transaction->commit());
+      const std::uint64_t fence = store->take(relay_scope, "next").value().fence;
+      ASSERT_TRUE(store->outbox()->assign("next", fence, std::vector<std::int64_t>{1, 2},
+                                          std::vector<std::uint32_t>{0, 0}));
+      administer("DEL {spoiled}/" + key);
+      administer("GEOADD {spoiled}/" + key + " 1 1 nonsense");  // a kind that none of them has
+      const auto before = snapshot();
+      EXPECT_FALSE(change.make(*store, fence)) << key;
+      EXPECT_EQ(snapshot(), before) << key;
+    }
+  administer("FLUSHALL");
+}
+
+// What the version before 2 has left: no identity, positions without progress.
+TEST(RedisLive, keys_of_version_1_are_read_and_written_on) {
+  const std::string url = server().url() + "?prefix=old";
+  administer("HSET {old}/meta version 1 shards 1");
+  Home::answer_to({"HSET", "{old}/positions/shop", "p0", "25 3"}, server().url());
+  std::string identity;
+  {
+    const auto store = open_redis_store(url).value();
+    identity = store->traits().identity;
+    EXPECT_EQ(identity.size(), 32u);
+    const auto known = store->records()->describe("shop").value().partitions;
+    ASSERT_EQ(known.size(), 1u);
+    EXPECT_EQ(known[0].position, (Position{25, 3}));
+    EXPECT_EQ(known[0].position.witness, Witness{});
+    EXPECT_EQ(known[0].settled_ms, -1);
+    auto transaction = store->begin("shop").value();
+    ASSERT_TRUE(transaction->advance("p0", {25, 3}, 26, {.settled_ms = 7, .witness = {25, 1}}));
+    ASSERT_TRUE(transaction->commit());
+    EXPECT_EQ(store->take("shop", "p0", "topic").value(), (Position{26, 4}));
+  }
+  EXPECT_EQ(administer("HGET {old}/meta version"), "2");
+  const auto again = open_redis_store(url).value();
+  EXPECT_EQ(again->traits().identity, identity);
+  EXPECT_EQ(again->position("shop", "p0").value().witness, (Witness{25, 1}));
+  EXPECT_EQ(again->take("shop", "p0", "another").error().tag, "gone");
+}
+
 TEST(RedisLive, H01_a_thousand_claims_of_one_id_at_once_are_granted_once) {
   const auto store = open_redis_store(server().url() + "?prefix=crowd&shards=4").value();
   std::atomic<int> granted = 0, busy = 0;

@@ -24,6 +24,7 @@ LiveServer::LiveServer(const std::string& kind, const LiveServerOptions& options
   for (const std::string& setting : options.settings) arguments += " --set " + setting;
   if (!options.disk.empty()) arguments += " --disk " + options.disk;
   if (options.tls) arguments += " --tls";
+  if (!options.locale.empty()) arguments += " --locale " + options.locale;
   if (options.port != 0) arguments += " --port " + std::to_string(options.port);
   const Ran ran = run(arguments);
   if (ran.code == missing_code) {

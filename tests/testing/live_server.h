@@ -15,6 +15,7 @@ struct LiveServerOptions {
   std::string disk = {};                   // the size of a file system of its own
   bool tls = false;                        // with certificates, in `path("tls")`
   std::uint16_t port = 0;                  // 0: any
+  std::string locale = {};                 // under which the server runs
 };
 
 // A real server of this test program, made by tools/server.py in a directory of its own. Where the

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <sstream>
@@ -23,8 +24,13 @@ struct RedisHome {
   static constexpr const char* effect_table = "";
   static constexpr const char* kinds_table = "";
 
+  // Under the locale of the environment variable ONCE_REDIS_LOCALE, if there is one.
+  static std::string locale() {
+    const char* const asked = std::getenv("ONCE_REDIS_LOCALE");
+    return asked == nullptr ? "" : asked;
+  }
   static LiveServer& server() {
-    static LiveServer made("redis");
+    static LiveServer made("redis", {.locale = locale()});
     return made;
   }
   using Words = std::vector<std::string>;

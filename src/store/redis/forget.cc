@@ -23,23 +23,30 @@ constexpr std::int64_t rest_share = 10;  // a pass is followed by a rest ten tim
 
 }  // namespace
 
-// The books last: the horizon that is seen there holds in every shard.
-Status RedisStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
-  const auto move = [&](RedisCall call) {
-    call.add(scope).add(eight_bytes(horizon_ms)).add(fmt::format("{}", horizon_ms));
+// The books last: a horizon that was moved there holds in every shard.
+Status RedisStore::write_horizon(std::string_view scope, std::int64_t horizon_ms,
+                                 const RedisScript& how,
+                                 std::initializer_list<std::string_view> words) {
+  const auto with_words = [&](RedisCall call) {
+    call.add(scope).add(eight_bytes(horizon_ms));
+    for (const std::string_view word : words) call.add(word);
     return call;
   };
   std::vector<RedisCall> calls;
   if (keys_.shards().size() > 1)
     for (const RedisPlace& shard : keys_.shards())
-      calls.push_back(
-          move(script(shard, redis_scripts::move_horizon, {shard.key("horizon", scope)})));
+      calls.push_back(with_words(script(shard, how, {shard.key("horizon", scope)})));
   ONCE_TRY(nodes_.ask(calls, RedisStage::write));
-  ONCE_TRY(ask(move(script(books(), redis_scripts::move_horizon,
-                           {books().key("horizon", scope), books().key("scopes"),
-                            books().key("operations", scope)})),
+  ONCE_TRY(ask(with_words(script(books(), how,
+                                 {books().key("horizon", scope), books().key("scopes"),
+                                  books().key("operations", scope)})),
                RedisStage::write));
   return {};
+}
+
+Status RedisStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
+  return write_horizon(scope, horizon_ms, redis_scripts::move_horizon,
+                       {fmt::format("{}", horizon_ms)});
 }
 
 // False: there is more right there than may go.
@@ -47,8 +54,9 @@ Result<bool> RedisStore::sweep_page(std::string_view scope, Sweep& sweep, std::s
                                     std::size_t& gone) {
   const bool ledger = sweep.stage == 0;
   const RedisPlace& place = ledger ? books() : keys_.shards()[sweep.stage - 1];
-  RedisCall call = script(place, ledger ? redis_scripts::sweep_ledger : redis_scripts::sweep_claims,
-                          {place.key(ledger ? "ledger" : "claims", scope)});
+  RedisCall call =
+      script(place, ledger ? redis_scripts::sweep_ledger : redis_scripts::sweep_claims,
+             {place.key(ledger ? "ledger" : "claims", scope), place.key("horizon", scope)});
   call.add(sweep.cursor).add(page_rows).add(static_cast<std::int64_t>(rows_left));
   call.add(eight_bytes(sweep.horizon_ms));
   const RedisAnswer answer = ONCE_TRY(ask(call, RedisStage::write));
@@ -79,6 +87,8 @@ Result<Forgotten> RedisStore::forget(std::string_view scope, std::int64_t horizo
   Sweep& sweep = sweeps_[std::string(scope)];
   const std::int64_t start_ns = system_clock().ticks_ns();
   const std::int64_t before = ONCE_TRY(horizon_of(scope));
+  // A person, maybe in another process, set the horizon back: what was swept was another horizon's.
+  if (before < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
   ONCE_POINT(store_before_forget);
   if (horizon_ms > before) ONCE_TRY(move_horizon(scope, horizon_ms));
   ONCE_POINT(store_after_horizon);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "model/compact_id.h"
+#include "store/redis/position.h"
 #include "store/redis/redis.h"
 #include "store/redis/row.h"
+#include "store/redis/script.h"
 #include "store/redis/stream.h"
 
 namespace once {
@@ -80,7 +83,17 @@ Result<std::vector<OperationRecord>> RedisStore::operations(std::string_view sco
 }
 
 Result<ScopeRecord> RedisStore::describe(std::string_view scope) {
-  return ScopeRecord{ONCE_TRY(horizon_of(scope)), 0, {}};
+  const RedisAnswer answer =
+      ONCE_TRY(ask(script(books(), redis_scripts::describe_scope,
+                          {books().key("horizon", scope), books().key("positions", scope)}),
+                   RedisStage::read));
+  ScopeRecord record{number_in_eight(answer.at(1).text()), answer.at(0).number(), {}};
+  const RedisAnswer positions = answer.at(2);
+  for (std::size_t i = 0; i + 1 < positions.size(); i += 2)
+    record.partitions.push_back(partition_in(positions.at(i).text(), positions.at(i + 1).text()));
+  std::sort(record.partitions.begin(), record.partitions.end(),
+            [](const auto& a, const auto& b) { return a.partition < b.partition; });
+  return record;
 }
 
 Result<std::int64_t> RedisStore::horizon_of(std::string_view scope) {

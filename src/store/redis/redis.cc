@@ -5,6 +5,7 @@
 #include <once/open.h>
 
 #include "model/ledger.h"
+#include "model/random_identity.h"
 #include "store/redis/position.h"
 #include "store/redis/script.h"
 #include "store/redis/transaction.h"
@@ -12,7 +13,7 @@
 namespace once {
 namespace {
 
-constexpr std::int64_t layout_version = 1;
+constexpr std::int64_t layout_version = 2;
 
 }  // namespace
 
@@ -33,7 +34,7 @@ Result<std::unique_ptr<RedisStore>> RedisStore::open(std::string_view url,
 // The first to come writes down how the keys are laid out, and nobody uses them otherwise.
 Status RedisStore::found() {
   RedisCall call = script(books(), redis_scripts::found_store, {books().key("meta")});
-  call.add(layout_version).add(static_cast<std::int64_t>(address_.shards));
+  call.add(layout_version).add(static_cast<std::int64_t>(address_.shards)).add(random_identity());
   const RedisAnswer meta = ONCE_TRY(ask(call, RedisStage::open));
   if (meta.at(0).number() > layout_version)
     return fail(
@@ -47,11 +48,12 @@ Status RedisStore::found() {
                             "would not be found; write shards={}",
                             address_.where(), address_.prefix, meta.at(1).number(), address_.shards,
                             meta.at(1).number()));
+  identity_ = meta.at(2).text();
   return {};
 }
 
 StoreTraits RedisStore::traits() const {
-  return {address_.where(), address_.durability, false, true, true};
+  return {address_.where(), address_.durability, false, true, true, identity_};
 }
 
 RedisCall RedisStore::script(const RedisPlace& place, const RedisScript& script,
@@ -70,14 +72,19 @@ Result<std::unique_ptr<Transaction>> RedisStore::begin(std::string_view scope) {
 }
 
 Result<Position> RedisStore::take(std::string_view scope, std::string_view partition,
-                                  std::string_view) {
+                                  std::string_view source_identity) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
+  ONCE_TRY(check_source_identity(source_identity));
   RedisCall call = script(
       books(), redis_scripts::take,
       {books().key("scopes"), books().key("positions", scope), books().key("operations", scope)});
-  call.add(scope).add(partition);
-  return position_in(ONCE_TRY(ask(call, RedisStage::write)).text());
+  call.add(scope).add(partition).add(source_identity);
+  const RedisAnswer answer = ONCE_TRY(ask(call, RedisStage::write));
+  if (answer.at(0).text() != "ok")
+    return fail(other_source_error(scope, partition, answer.at(1).number(), answer.at(2).text(),
+                                   source_identity));
+  return position_in(answer.at(1).text());
 }
 
 Result<Position> RedisStore::position(std::string_view scope, std::string_view partition) {

@@ -88,6 +88,9 @@ class RedisStore final : public Store,
     std::int64_t rest_until_ns = 0;
   };
   Status move_horizon(std::string_view scope, std::int64_t horizon_ms);
+  // Lets `script` write the horizon: in the shards, then in the books.
+  Status write_horizon(std::string_view scope, std::int64_t horizon_ms, const RedisScript& how,
+                       std::initializer_list<std::string_view> words);
   Status sweep_some(std::string_view scope, Sweep& sweep, std::size_t rows_max, std::size_t& gone);
   Result<bool> sweep_page(std::string_view scope, Sweep& sweep, std::size_t rows_left,
                           std::size_t& gone);
@@ -126,6 +129,9 @@ class RedisStore final : public Store,
               std::string_view reason) override;
   Status correct(std::string_view scope, const Correction& correction,
                  std::string_view reason) override;
+  Status set_position(std::string_view scope, const SetPosition& to, std::string_view reason);
+  Status restart_destination(std::string_view scope, const RestartDestination& restart,
+                             std::string_view reason);
   Result<std::vector<std::string>> parked_ids(std::string_view scope,
                                               std::span<const std::int64_t> numbers);
 
@@ -155,6 +161,7 @@ class RedisStore final : public Store,
   const RedisStoreOptions options_;
   const RedisKeys keys_;
   RedisNodes nodes_;
+  std::string identity_;  // set when it is opened
 
   std::mutex sweep_mutex_;  // taken with no other lock but those of nodes_
   std::map<std::string, Sweep, std::less<>> sweeps_;

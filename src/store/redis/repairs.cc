@@ -76,12 +76,41 @@ Status RedisStore::drop(std::string_view scope, std::span<const std::int64_t> nu
   return {};
 }
 
-Status RedisStore::correct(std::string_view, const Correction&, std::string_view) {
-  return fail(Remedy::stop, "config", "unsupported");
+Status RedisStore::set_position(std::string_view scope, const SetPosition& to,
+                                std::string_view reason) {
+  RedisCall call = script(
+      books(), redis_scripts::set_position,
+      {books().key("scopes"), books().key("positions", scope), books().key("operations", scope)});
+  call.add(scope).add(to.partition).add(to.offset);
+  call.add(action_of(to)).add(subject_of(to)).add(reason);
+  ONCE_TRY(ask(call, RedisStage::write));
+  return {};
 }
 
-Status RedisStore::park(std::string_view, std::uint64_t, std::int64_t, std::string_view) {
-  return fail(Remedy::stop, "config", "unsupported");
+Status RedisStore::restart_destination(std::string_view scope, const RestartDestination& restart,
+                                       std::string_view reason) {
+  const std::string& destination = restart.destination;
+  RedisCall call = script(books(), redis_scripts::restart_destination,
+                          {books().key("scopes"), books().key("positions", relay_scope),
+                           books().key("operations", scope), books().key("routes", destination),
+                           books().key("sequences", destination)});
+  call.add(scope).add(relay_scope).add(destination);
+  call.add(action_of(restart)).add(subject_of(restart)).add(reason);
+  ONCE_TRY(ask(call, RedisStage::write));
+  return {};
+}
+
+Status RedisStore::correct(std::string_view scope, const Correction& correction,
+                           std::string_view reason) {
+  ONCE_TRY(check_scope(scope));
+  ONCE_TRY(check_reason(reason));
+  ONCE_TRY(check_correction(correction));
+  if (const auto* to = std::get_if<SetPosition>(&correction))
+    return set_position(scope, *to, reason);
+  if (const auto* horizon = std::get_if<SetHorizon>(&correction))
+    return write_horizon(scope, horizon->horizon_ms, redis_scripts::set_horizon,
+                         {action_of(correction), subject_of(correction), reason});
+  return restart_destination(scope, std::get<RestartDestination>(correction), reason);
 }
 
 }  // namespace once

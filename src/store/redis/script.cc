@@ -28,6 +28,23 @@ local function eight_bytes(number)
   return bytes
 end
 
+-- By their bytes. The `<` of Lua compares strings as the locale of the server says.
+local function is_less(one, other)
+  for i = 1, math.min(#one, #other) do
+    local a, b = one:byte(i), other:byte(i)
+    if a ~= b then return a < b end
+  end
+  return #one < #other
+end
+
+-- A position as position.h keeps it: what tells owners apart, and the rest. One that was written
+-- before there was a rest has none.
+local function position_at(positions, partition)
+  local is = redis.call('HGET', positions, partition) or '-1 0'
+  local offset, fence, rest = is:match('^([^ ]+) ([^ ]+) ?(.*)$')
+  return offset, fence, rest == '' and '-1 -1 -1 -1 0 ' or rest
+end
+
 local function last_number(stream)
   local about = redis.pcall('XINFO', 'STREAM', stream)
   if about.err then return redis.call('XLEN', stream) end  -- 0, or it is no stream
@@ -65,7 +82,8 @@ RedisScript made_of(std::string_view text) {
 // keys: 1 scopes, 2 positions, 3 ledger, 4 horizon, 5 parked, 6 operations, 7 destinations; then
 //       a stream for each destination; the keys that were read; the keys to be written.
 // words: 2 scope, 3 the oldest birth of the new ids, then how many there are of each:
-//        4 moves (partition, from, to), 5 new ids (id, row), 6 freed ids (id), 7 parked messages
+//        4 moves (partition, from, to, settled, waiting, `1` if drained, witness in two words;
+//        `-1` for what is not set), 5 new ids (id, row), 6 freed ids (id), 7 parked messages
 //        (nine fields and values; `at` is added), 8 destinations (name), 9 outbox rows (which
 //        destination, five fields and values), 10 reads (`=` and the value, or `-`), 11 writes
 //        (`=` and the value, or `-`).
@@ -73,7 +91,7 @@ const RedisScript commit = made_of(R"lua(
 local moves, fresh, freed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local parked, destinations, rows = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local reads, writes = tonumber(ARGV[10]), tonumber(ARGV[11])
-local first_fresh = 12 + 3 * moves
+local first_fresh = 12 + 8 * moves
 local first_freed = first_fresh + 2 * fresh
 local first_parked = first_freed + freed
 local first_destination = first_parked + 18 * parked
@@ -83,13 +101,23 @@ local first_write = first_read + reads
 local first_key = 8 + destinations
 
 -- Does everything still hold that this transaction has seen?
-for i = 12, first_fresh - 1, 3 do
-  local is = redis.call('HGET', KEYS[2], ARGV[i]) or '-1 0'
+local moved = {}
+for i = 12, first_fresh - 1, 8 do
+  local offset, fence, rest = position_at(KEYS[2], ARGV[i])
+  local is = offset .. ' ' .. fence
   if is ~= ARGV[i + 1] then return {'fenced', ARGV[i], is} end
+  local settled, drained, witness, identity =
+    rest:match('^([^ ]+) [^ ]+ ([^ ]+) ([^ ]+ [^ ]+) (.*)$')
+  if tonumber(ARGV[i + 3]) > tonumber(settled) then settled = ARGV[i + 3] end
+  if ARGV[i + 5] == '1' then drained = digits(now_ms()) end
+  if tonumber(ARGV[i + 6]) >= 0 then witness = ARGV[i + 6] .. ' ' .. ARGV[i + 7] end
+  moved[#moved + 1] = ARGV[i]
+  moved[#moved + 1] = table.concat({ARGV[i + 2], fence, settled, ARGV[i + 4], drained, witness,
+    identity}, ' ')
 end
 if fresh + freed > 0 then
   local horizon = redis.call('GET', KEYS[4])
-  if horizon and ARGV[3] < horizon then return {'conflict', 'the horizon'} end
+  if horizon and is_less(ARGV[3], horizon) then return {'conflict', 'the horizon'} end
   local ids = {}
   for i = first_fresh, first_freed - 1, 2 do ids[#ids + 1] = ARGV[i] end
   for i = first_freed, first_parked - 1 do ids[#ids + 1] = ARGV[i] end
@@ -121,7 +149,7 @@ for i = 1, destinations do numbers[i] = last_number(KEYS[7 + i]) end
 
 -- From here on nothing can fail.
 if moves + fresh + parked > 0 then redis.call('SADD', KEYS[1], ARGV[2]) end
-for i = 12, first_fresh - 1, 3 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 2]) end
+in_pieces(moved, function(...) redis.call('HSET', KEYS[2], ...) end)
 for i = first_fresh, first_freed - 1, words_max do
   redis.call('HSET', KEYS[3], unpack(ARGV, i, math.min(i + words_max, first_freed) - 1))
 end
@@ -148,32 +176,47 @@ end
 return {'ok'}
 )lua");
 
-// keys: scopes, positions, operations. words: 2 scope, 3 partition.
+// keys: scopes, positions, operations. words: 2 scope, 3 partition, 4 identity of the topic.
 const RedisScript take = made_of(R"lua(
-local is = redis.call('HGET', KEYS[2], ARGV[3]) or '-1 0'
-local offset, fence = is:match('^(%S+) (%S+)$')
+local offset, fence, rest = position_at(KEYS[2], ARGV[3])
+local progress, identity = rest:match('^([^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ )(.*)$')
+if identity ~= '' and ARGV[4] ~= '' and identity ~= ARGV[4] then
+  return {'other', offset, identity}
+end
+if ARGV[4] ~= '' then identity = ARGV[4] end
 local operation = last_number(KEYS[3])
 redis.call('SCARD', KEYS[1])
 fence = digits(fence + 1)
+local taken = offset .. ' ' .. fence .. ' ' .. progress .. identity
 redis.call('SADD', KEYS[1], ARGV[2])
-redis.call('HSET', KEYS[2], ARGV[3], offset .. ' ' .. fence)
+redis.call('HSET', KEYS[2], ARGV[3], taken)
 log(KEYS[3], operation + 1, 'take', ARGV[3], 'fence ' .. fence)
-return offset .. ' ' .. fence
+return {'ok', taken}
 )lua");
 
-// keys: meta. words: 2 version, 3 shards.
+// keys: meta. words: 2 version, 3 shards, 4 identity. Version 1 had no identity, and positions
+// without progress, which are read as they are.
 const RedisScript found_store = made_of(R"lua(
-if redis.call('EXISTS', KEYS[1]) == 0 then
-  redis.call('HSET', KEYS[1], 'version', ARGV[2], 'shards', ARGV[3])
+local known = redis.call('HMGET', KEYS[1], 'version', 'shards')
+if not known[1] then
+  redis.call('HSET', KEYS[1], 'version', ARGV[2], 'shards', ARGV[3], 'identity', ARGV[4])
+elseif tonumber(known[1]) < tonumber(ARGV[2]) and known[2] == ARGV[3] then
+  redis.call('HSETNX', KEYS[1], 'identity', ARGV[4])
+  redis.call('HSET', KEYS[1], 'version', ARGV[2])
 end
-return redis.call('HMGET', KEYS[1], 'version', 'shards')
+return redis.call('HMGET', KEYS[1], 'version', 'shards', 'identity')
+)lua");
+
+// keys: horizon, positions. Answers the clock, the horizon and all positions.
+const RedisScript describe_scope = made_of(R"lua(
+return {digits(now_ms()), redis.call('GET', KEYS[1]) or '', redis.call('HGETALL', KEYS[2])}
 )lua");
 
 // keys: horizon; for the books also scopes, operations. words: 2 scope, 3 horizon in eight bytes,
 // 4 in digits. The horizon moves all the time: one line says how far, until something else happens.
 const RedisScript move_horizon = made_of(R"lua(
 local before = redis.call('GET', KEYS[1])
-if before and ARGV[3] <= before then return 0 end
+if before and not is_less(before, ARGV[3]) then return 0 end
 write_also_when_full(KEYS[1])
 if #KEYS == 1 then
   redis.call('SET', KEYS[1], ARGV[3])
@@ -189,13 +232,33 @@ log(KEYS[3], operation + 1, 'forget', ARGV[4], 'the horizon moved')
 return 1
 )lua");
 
+// keys: horizon; for the books also scopes, operations. words: 2 scope, 3 horizon in eight bytes,
+// 4 action, 5 subject, 6 reason.
+const RedisScript set_horizon = made_of(R"lua(
+redis.call('GET', KEYS[1])
+if #KEYS == 1 then
+  redis.call('SET', KEYS[1], ARGV[3])
+  return {'ok'}
+end
+local operation = last_number(KEYS[3])
+redis.call('SCARD', KEYS[2])
+redis.call('SADD', KEYS[2], ARGV[2])
+redis.call('SET', KEYS[1], ARGV[3])
+log(KEYS[3], operation + 1, ARGV[4], ARGV[5], ARGV[6])
+return {'ok'}
+)lua");
+
 namespace {
 
-// keys: a hash. words: 2 cursor, 3 how many to look at, 4 how many to remove, 5 horizon in eight
-// bytes. Answers where to go on, how many are gone, and whether there is more right here.
+// keys: a hash, horizon. words: 2 cursor, 3 how many to look at, 4 how many to remove, 5 horizon in
+// eight bytes; a person may have set it back since the pass began. Answers where to go on, how many
+// are gone, and whether there is more right here.
 RedisScript sweep_with(std::string_view is_old) {
-  return made_of("local now = eight_bytes(now_ms())\nlocal function is_old(row) " +
-                 std::string(is_old) + R"lua( end
+  return made_of(
+      "local now = eight_bytes(now_ms())\nlocal below = redis.call('GET', KEYS[2]) or ''"
+      "\nif is_less(ARGV[5], below) then below = ARGV[5] end"
+      "\nlocal function is_old(row) " +
+      std::string(is_old) + R"lua( end
 local page = redis.call('HSCAN', KEYS[1], ARGV[2], 'COUNT', ARGV[3])
 local old, full, gone = {}, 0, 0
 for i = 1, #page[2], 2 do
@@ -214,23 +277,23 @@ return {full == 1 and ARGV[2] or page[1], gone, full}
 
 }  // namespace
 
-const RedisScript sweep_ledger = sweep_with("return row:sub(2, 9) < ARGV[5]");
+const RedisScript sweep_ledger = sweep_with("return is_less(row:sub(2, 9), below)");
 
 // Settled, or given up because its owner is lost.
 const RedisScript sweep_claims = sweep_with(R"lua(
-  if row:sub(18, 25) >= ARGV[5] then return false end
+  if not is_less(row:sub(18, 25), below) then return false end
   local what = row:byte(1)
   if what % 16 >= 3 then return true end
   local lease = row:sub(2, 9)
-  return what == 32 and lease > '\0\0\0\0\0\0\0\0' and lease <= now
+  return what == 32 and lease ~= '\0\0\0\0\0\0\0\0' and not is_less(now, lease)
 )lua");
 
 namespace {
 
 // keys: 1 positions of the relay. words: 2 destination, 3 fence.
 constexpr std::string_view check_fence = R"lua(
-local is = redis.call('HGET', KEYS[1], ARGV[2]) or '-1 0'
-if ARGV[3] == '0' or is:match('%S+$') ~= ARGV[3] then return {'fenced', is} end
+local offset, fence = position_at(KEYS[1], ARGV[2])
+if ARGV[3] == '0' or fence ~= ARGV[3] then return {'fenced', offset .. ' ' .. fence} end
 )lua";
 
 }  // namespace
@@ -269,6 +332,63 @@ for i = 4, #ARGV do
   redis.call('XDEL', KEYS[2], ARGV[i] .. '-0')
   redis.call('HDEL', KEYS[3], ARGV[i])
 end
+return {'ok'}
+)lua");
+
+// keys: positions of the relay, outbox, routes, sequences; scopes, parked and operations of the
+// scope in which rows are parked. words: 4 number, 5 reason, 6 that scope. Rows of the route that
+// come behind the row lose theirs, and sequences are given anew from its own on.
+const RedisScript park_row = made_of(std::string(check_fence) + R"lua(
+local row = row_at(KEYS[2], ARGV[4])
+if not row then return {'ok'} end
+local behind = {ARGV[4]}
+local route = redis.call('HGET', KEYS[3], ARGV[4])
+local partition, sequence = (route or ''):match('^([^ ]+) ([^ ]+)$')
+local routes = route and redis.call('HGETALL', KEYS[3]) or {}
+for i = 1, #routes, 2 do
+  local its_partition, its_sequence = routes[i + 1]:match('^([^ ]+) ([^ ]+)$')
+  if its_partition == partition and tonumber(its_sequence) > tonumber(sequence) then
+    behind[#behind + 1] = routes[i]
+  end
+end
+redis.call('HLEN', KEYS[4])
+redis.call('SCARD', KEYS[5])
+local number, operation = last_number(KEYS[6]) + 1, last_number(KEYS[7]) + 1
+in_pieces(behind, function(...) redis.call('HDEL', KEYS[3], ...) end)
+if route then redis.call('HSET', KEYS[4], partition, sequence) end
+redis.call('SADD', KEYS[5], ARGV[6])
+redis.call('XADD', KEYS[6], digits(number) .. '-0', 'at', digits(now_ms()), 'partition', ARGV[2],
+  'offset', ARGV[4], 'attempts', '1', 'reason', ARGV[5], unpack(row[2]))
+redis.call('XDEL', KEYS[2], row[1])
+log(KEYS[7], operation, 'park', row[2][2], ARGV[5])
+return {'ok'}
+)lua");
+
+// keys: scopes, positions, operations. words: 2 scope, 3 partition, 4 offset, 5 action, 6 subject,
+// 7 reason. What was known of the topic belongs to another place in it.
+const RedisScript set_position = made_of(R"lua(
+local _, fence = position_at(KEYS[2], ARGV[3])
+local operation = last_number(KEYS[3])
+redis.call('SCARD', KEYS[1])
+redis.call('SADD', KEYS[1], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. digits(fence + 1))
+log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])
+return {'ok'}
+)lua");
+
+// keys: scopes, positions of the relay, operations, routes, sequences. words: 2 scope, 3 relay's
+// scope, 4 destination, 5 action, 6 subject, 7 reason.
+const RedisScript restart_destination = made_of(R"lua(
+local offset, fence, rest = position_at(KEYS[2], ARGV[4])
+local operation = last_number(KEYS[3])
+redis.call('SCARD', KEYS[1])
+redis.call('HLEN', KEYS[4])
+redis.call('HLEN', KEYS[5])
+redis.call('SADD', KEYS[1], ARGV[2], ARGV[3])
+redis.call('DEL', KEYS[4], KEYS[5])
+redis.call('HSET', KEYS[2], ARGV[4],
+  digits(offset + 1) .. ' ' .. digits(fence + 1) .. ' ' .. rest)
+log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])
 return {'ok'}
 )lua");
 
@@ -338,7 +458,7 @@ for first = 1, count, words_max do
       local middle = ARGV[7 + count + i]
       if i <= born_now then
         middle = born .. middle
-      elseif middle:sub(1, 8) < horizon then
+      elseif is_less(middle:sub(1, 8), horizon) then
         middle = nil
       end
       if middle then
@@ -395,7 +515,7 @@ return answer
 // keys: claims. words: 2 lease; then id, fence.
 const RedisScript renew_claims = change_with("2", "3", R"lua(
   local lease, before = eight_bytes(now + ARGV[2]), row:sub(2, 9)
-  return row:sub(1, 1) .. (lease > before and lease or before) .. row:sub(10)
+  return row:sub(1, 1) .. (is_less(before, lease) and lease or before) .. row:sub(10)
 )lua");
 
 // keys: claims. words: from 2 on id, fence, state, tail. Whoever goes on keeps lease and owner.

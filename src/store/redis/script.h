@@ -14,13 +14,18 @@ namespace redis_scripts {
 extern const RedisScript commit;
 extern const RedisScript take;
 extern const RedisScript found_store;
+extern const RedisScript describe_scope;  // writes nothing: a read that no write comes between
 
 extern const RedisScript move_horizon;
+extern const RedisScript set_horizon;
 extern const RedisScript sweep_ledger;
 extern const RedisScript sweep_claims;
 
 extern const RedisScript assign_routes;
 extern const RedisScript remove_sent;
+extern const RedisScript park_row;
+extern const RedisScript restart_destination;
+extern const RedisScript set_position;
 
 extern const RedisScript force_id;
 extern const RedisScript replay;

@@ -37,15 +37,17 @@ Status RedisTransaction::check_open() const {
 // --- positions
 
 Status RedisTransaction::advance(std::string_view partition, const Position& from, std::int64_t to,
-                                 const Progress&) {
+                                 const Progress& progress) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_advance(partition, from, to));
-  const Position target{to, from.fence};
-  const auto [move, is_new] = moves_.try_emplace(std::string(partition), Move{from, target});
+  const Position target{to, from.fence, {}};
+  const auto [move, is_new] =
+      moves_.try_emplace(std::string(partition), Move{from, target, progress});
   if (is_new) return {};
   if (move->second.to != from)
     return fail(*(doom_ = fenced_error(scope_, partition, from, move->second.to)));
   move->second.to = target;
+  move->second.progress = joined(move->second.progress, progress);
   return {};
 }
 
@@ -80,14 +82,15 @@ Result<RedisTransaction::Looked> RedisTransaction::look(std::span<const Entry> e
 Verdict RedisTransaction::verdict_of(const Entry& entry, const Looked& looked) {
   const auto compared = [&](const LedgerRecord& record) {
     const bool other = contradicts(record.fingerprint, entry.fingerprint);
-    return Verdict{other ? Verdict::Kind::mismatch : Verdict::Kind::duplicate, record.outcome};
+    if (!other) return Verdict{Verdict::Kind::duplicate, record.outcome};
+    return Verdict{Verdict::Kind::mismatch, record.outcome, record.partition, record.offset};
   };
   std::string id(entry.id);
   if (const auto ours = fresh_.find(id); ours != fresh_.end()) return compared(ours->second);
   if (const auto stored = looked.records.find(entry.id); stored != looked.records.end())
     return compared(stored->second);
   const std::int64_t born_ms = ledger_time(entry.born_ms);
-  if (born_ms < looked.horizon_ms) return {Verdict::Kind::too_old, {}};
+  if (born_ms < looked.horizon_ms) return {.kind = Verdict::Kind::too_old, .stored = {}};
   LedgerRecord record{id,          entry.fingerprint, {},
                       born_ms,     looked.now_ms,     std::string(entry.partition),
                       entry.offset};
@@ -225,8 +228,7 @@ Result<RedisCall> RedisTransaction::commit_call() const {
        {moves_.size(), fresh_.size(), freed_.size(), parked_.size(), destinations_.size(),
         enqueued_.size(), read_.size(), written_.size()})
     call.add(static_cast<std::int64_t>(count));
-  for (const auto& [partition, move] : moves_)
-    call.add(partition).add(position_text(move.from)).add(position_text(move.to));
+  add_moves(call);
   for (const auto& [id, record] : fresh_) call.add(CompactId(id).bytes()).add(ledger_row(record));
   for (const auto& [id, born_ms] : freed_) call.add(CompactId(id).bytes());
   add_rows(call);
@@ -238,6 +240,15 @@ Result<RedisCall> RedisTransaction::commit_call() const {
                             "smaller batches",
                             store_.address_.where(), call.words()));
   return call;
+}
+
+void RedisTransaction::add_moves(RedisCall& call) const {
+  for (const auto& [partition, move] : moves_) {
+    const Progress& progress = move.progress;
+    call.add(partition).add(position_text(move.from)).add(move.to.offset);
+    call.add(progress.settled_ms).add(progress.waiting_ms).add(progress.drained ? "1" : "0");
+    call.add(progress.witness.offset).add(fmt::format("{}", progress.witness.digest));
+  }
 }
 
 void RedisTransaction::add_rows(RedisCall& call) const {

@@ -39,6 +39,7 @@ class RedisTransaction final : public KeyValueTransaction {
   struct Move {
     Position from;  // what is committed, if it is still ours
     Position to;
+    Progress progress;
   };
   struct Parked {
     ParkedRecord record;  // the number and the time are the script's
@@ -76,6 +77,7 @@ class RedisTransaction final : public KeyValueTransaction {
   bool is_empty() const;
   Result<RedisCall> commit_call() const;
   std::vector<std::string> commit_keys() const;
+  void add_moves(RedisCall& call) const;
   void add_rows(RedisCall& call) const;
   Status commit_now();
   Status refused(const RedisAnswer& answer) const;

@@ -64,6 +64,26 @@ struct TopicInfo {
 [[nodiscard]] Result<TopicInfo> describe_topic(const std::string& directory,
                                                const std::string& topic);
 
+// What a repair does to a partition, or would do.
+struct PartitionRepair {
+  std::uint32_t partition = 0;
+  std::int64_t first_offset = 0;  // what can be read afterwards
+  std::int64_t end_offset = 0;
+  std::int64_t lost_count = 0;     // messages in front of that which were acknowledged and are gone
+  bool forgets_producers = false;  // nothing is left that says what they sent
+  std::int64_t cut_bytes = 0;      // zeros behind segments; no message is lost with them
+
+  bool operator==(const PartitionRepair&) const = default;
+};
+
+// Brings a topic back whose oldest segments, or all of them, are gone, or that has zeros behind a
+// segment. Everything that is left is kept. Answers the partitions that need it; changes them only
+// with `apply`. Damage inside of segments is not repaired: restore the file from a copy.
+[[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic(const std::string& directory,
+                                                                const std::string& topic,
+                                                                bool apply,
+                                                                Clock& clock = system_clock());
+
 struct LogSourceOptions {
   bool stop_at_end = false;  // answer `end` when all partitions were read to their end
 };

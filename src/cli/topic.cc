@@ -24,6 +24,7 @@ using namespace std::string_view_literals;
 struct TopicFlags {
   std::string url;
   TopicWish wish;
+  bool accept_loss = false;
 };
 
 constexpr std::string_view name_of(GapPolicy gaps) {
@@ -170,6 +171,33 @@ Result<int> remove(const TopicFlags& flags, Output& output) {
   return exit_ok;
 }
 
+Result<int> repair(const TopicFlags& flags, Output& output) {
+  const auto repairs = ONCE_TRY(repair_topic_at(flags.url, flags.accept_loss));
+  Table table({"partition", "lost", "first", "end", "producers"});
+  Json json = {{"repaired", flags.accept_loss}, {"partitions", Json::array()}};
+  for (const PartitionRepair& repair : repairs) {
+    const char* producers = repair.forgets_producers ? "forgotten" : "kept";
+    table.row({fmt::format("{}", repair.partition), grouped(repair.lost_count),
+               grouped(repair.first_offset), grouped(repair.end_offset), producers});
+    json["partitions"].push_back({{"partition", repair.partition},
+                                  {"lost", repair.lost_count},
+                                  {"first_offset", repair.first_offset},
+                                  {"end_offset", repair.end_offset},
+                                  {"producers", producers},
+                                  {"cut_bytes", repair.cut_bytes}});
+  }
+  if (output.json()) {
+    output.write_json(json);
+  } else if (repairs.empty()) {
+    output.write("nothing to repair: all segments are there\n");
+  } else {
+    output.write_table(table);
+    if (!flags.accept_loss)
+      output.talk("nothing was changed; --accept-loss repairs it, and what is lost stays lost");
+  }
+  return exit_ok;
+}
+
 void add_settings(CLI::App& command, TopicWish& wish) {
   static const std::map<std::string, GapPolicy> policies{
       {"refuse", GapPolicy::refuse}, {"hold", GapPolicy::hold}, {"accept", GapPolicy::accept}};
@@ -220,7 +248,7 @@ CLI::App& add_verb(CLI::App& topic, Context& context, const std::shared_ptr<Topi
 }  // namespace
 
 void add_topic(CLI::App& app, Context& context) {
-  CLI::App& topic = *app.add_subcommand("topic", "Create, list, show and delete topics");
+  CLI::App& topic = *app.add_subcommand("topic", "Create, list, show, repair and delete topics");
   topic.require_subcommand(1);
   const auto flags = std::make_shared<TopicFlags>();
   CLI::App& creation =
@@ -235,6 +263,15 @@ void add_topic(CLI::App& app, Context& context) {
       .footer("Example:\n  once topic ls file:data -o json");
   add_verb(topic, context, flags, "show", "Show settings and partitions of a topic", describe)
       .footer("Example:\n  once topic show file:data/orders");
+  CLI::App& repairing =
+      add_verb(topic, context, flags, "repair",
+               "Show what is left of a topic whose segments are gone, and make it usable", repair);
+  repairing.add_flag("--accept-loss", flags->accept_loss,
+                     "Do it: go on with what is left; without it nothing is changed");
+  repairing.footer(
+      "Example:\n  once topic repair file:data/orders\n"
+      "Whole segments that are missing at the front are given up, numbers of messages stay as they "
+      "are.\nDamage inside of a segment is not repaired: restore the file from a copy.");
   add_verb(topic, context, flags, "delete", "Delete a topic with all its messages, for good",
            remove)
       .footer("Example:\n  once topic delete file:data/orders\nDeleting what is gone is no error.");

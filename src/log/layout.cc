@@ -40,6 +40,11 @@ Result<Superblock> find_superblock(Files& files, const std::string& directory) {
       fmt::format("{}/superblock is missing, so it is not known which log this is", directory));
 }
 
+std::optional<Told> read_told(Files& files, const std::string& directory, std::uint64_t log_id) {
+  auto file = Watermark::open_to_read(files, directory, log_id);
+  return file ? (*file)->read() : std::nullopt;
+}
+
 // Where the frames of the last segments end.
 struct FrameEnds {
   End proven;  // a later group was begun, so this was durable
@@ -141,9 +146,7 @@ Result<Layout> read_layout(Files& files, const std::string& directory) {
   for (int look = 0;; ++look) {
     layout.superblock = ONCE_TRY(find_superblock(files, directory));
     const std::int64_t first = layout.superblock.first_offset;
-    layout.told.reset();
-    if (auto file = Watermark::open_to_read(files, directory, layout.superblock.log_id))
-      layout.told = (*file)->read();
+    layout.told = read_told(files, directory, layout.superblock.log_id);
     auto all = ONCE_TRY(list_segments(files, directory));
     const auto kept = std::lower_bound(all.begin(), all.end(), first);
     layout.deleted.assign(all.begin(), kept);
@@ -163,16 +166,17 @@ Result<Layout> read_layout(Files& files, const std::string& directory) {
 Result<ReadableEnd> find_readable_end(Files& files, const std::string& directory,
                                       const Layout& layout, bool has_writer) {
   const FrameEnds ends = ONCE_TRY(find_frame_ends(files, directory, layout));
+  // Asked after the frames were read: a writer that came meanwhile has told before it wrote.
+  const auto told = read_told(files, directory, layout.superblock.log_id);
   // A group was begun and nothing later is there: its writer died, and the group may only be in
   // the memory of this machine. An old watermark says the same, but then later groups follow.
-  const bool is_in_doubt =
-      layout.told && layout.told->is_writing && layout.told->end.address >= ends.proven.address;
+  const bool is_in_doubt = told && told->is_writing && told->end.address >= ends.proven.address;
   End end = layout.superblock.durable;
   const auto count = [&](const End& more) {
     if (more.address > end.address) end = more;
   };
-  if (layout.told) count(layout.told->end);
-  if (!has_writer || !layout.told) count(ends.proven);
+  if (told) count(told->end);
+  if (!has_writer || !told) count(ends.proven);
   if (!has_writer && !is_in_doubt) count(ends.valid);
   return ReadableEnd{end, ends.valid, ends.producers};
 }

@@ -450,6 +450,7 @@ void Partition::prepare_segment() {
     });
     flight_.next_table->forget(ids);
     staged_.forget(ids);
+    staged_.set_horizon(flight_.next_table->horizon_ms());
   }
   flight_.next_table->begin_segment(now_ms);
 }

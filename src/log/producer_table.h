@@ -72,7 +72,7 @@ class ProducerTable {
   void forget(std::span<const std::uint64_t> producers);
   // No producer that was last seen after this time was ever forgotten; 0: none was.
   std::int64_t horizon_ms() const { return horizon_ms_; }
-  // All producers before this time are lost; only for the repair of a log that lost its segments.
+  // Producers that were last seen before this time may be missing for a reason outside the table.
   void set_horizon(std::int64_t time_ms) { horizon_ms_ = time_ms; }
 
   // The body of a snapshot frame at this offset, of either version; ours is the newest.

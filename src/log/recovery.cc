@@ -25,16 +25,6 @@ struct Break {
   Expected expected;  // of the frame that should have been there
 };
 
-Result<bool> is_zero_from(File& file, std::int64_t position) {
-  const auto chunk = std::make_unique_for_overwrite<char[]>(scan_bytes);
-  for (;;) {
-    const std::size_t got = ONCE_TRY(file.read_at(position, {chunk.get(), scan_bytes}));
-    if (!is_zero({chunk.get(), got})) return false;
-    if (got < scan_bytes) return true;
-    position += static_cast<std::int64_t>(got);
-  }
-}
-
 // The largest `synced_upto` of all good headers of this log behind the break. A frame there that
 // belongs to a later group proves that the place of the break was durable.
 Result<std::uint64_t> watermark_behind(const Break& at) {
@@ -161,6 +151,8 @@ class Recovery {
       ONCE_TRY(create_superblock(files_, directory_, layout->superblock));
     }
     if (!layout) return fail(std::move(layout).error());
+    // It will be written later, and must not be a link then.
+    ONCE_TRY(files_.open(directory_ + "/superblock", OpenMode::write));
     // Every time: whoever made the directory may have died before its name was durable.
     ONCE_TRY(files_.sync_directory(parent_directory(directory_)));
     result_.superblock = layout->superblock;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <memory>
 #include <span>
 
 #include "base/crc32c.h"
@@ -126,6 +127,16 @@ Result<Found> FrameWalker::next() {
   expected_.address = answer.header.end_address();
   expected_.offset = answer.header.end_offset();
   return found;
+}
+
+Result<bool> is_zero_from(File& file, std::int64_t position) {
+  const auto chunk = std::make_unique_for_overwrite<char[]>(walk_bytes);
+  for (;;) {
+    const std::size_t got = ONCE_TRY(file.read_at(position, {chunk.get(), walk_bytes}));
+    if (!is_zero({chunk.get(), got})) return false;
+    if (got < walk_bytes) return true;
+    position += static_cast<std::int64_t>(got);
+  }
 }
 
 Result<Found> read_first_frame(File& file, std::uint64_t log_id, std::int64_t base_offset) {

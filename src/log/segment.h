@@ -85,6 +85,9 @@ class FrameWalker {
 [[nodiscard]] Result<Found> read_first_frame(File& file, std::uint64_t log_id,
                                              std::int64_t base_offset);
 
+// Whether there is nothing but zeros from a place to the end of the file.
+[[nodiscard]] Result<bool> is_zero_from(File& file, std::int64_t position);
+
 inline constexpr std::int64_t no_time_ms = std::numeric_limits<std::int64_t>::min();
 
 // Where frames are in a segment, by offset and by time, every few kilobytes. A cache: its file has

@@ -47,6 +47,11 @@ struct TopicFile {
 [[nodiscard]] Result<bool> is_locked(Files& files, const std::string& directory,
                                      const std::string& topic);
 
+[[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic(Files& files,
+                                                                const std::string& directory,
+                                                                const std::string& topic,
+                                                                bool apply, Clock& clock);
+
 [[nodiscard]] Result<std::unique_ptr<Sink>> open_log_sink(Files& files,
                                                           const std::string& directory,
                                                           const std::string& topic, Clock& clock,

@@ -113,6 +113,14 @@ Status delete_topic_at(std::string_view text) {
   return delete_topic(address.directory, address.topic);
 }
 
+Result<std::vector<PartitionRepair>> repair_topic_at(std::string_view text, bool apply) {
+  const Url url = ONCE_TRY(topic_url(text));
+  if (url.scheme != "file")
+    return fail(Remedy::stop, "config", "only topics of the embedded log are repaired here");
+  const LogAddress address = ONCE_TRY(log_address_of(url));
+  return repair_topic(address.directory, address.topic, apply);
+}
+
 Result<TopicReport> describe_topic_at(std::string_view text) {
   const Url url = ONCE_TRY(topic_url(text));
 #ifdef ONCE_WITH_KAFKA

@@ -46,6 +46,9 @@ struct TopicReport {
 // deleting are idempotent.
 [[nodiscard]] Status create_topic_at(std::string_view url, const TopicWish& wish);
 [[nodiscard]] Status delete_topic_at(std::string_view url);
+// See repair_topic of once/log.h; Kafka repairs itself.
+[[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic_at(std::string_view url,
+                                                                   bool apply);
 [[nodiscard]] Result<TopicReport> describe_topic_at(std::string_view url);
 // Those of file:DIR or kafka://HOST:PORT.
 [[nodiscard]] Result<std::vector<TopicReport>> list_topics_at(std::string_view url);

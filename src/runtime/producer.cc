@@ -80,19 +80,22 @@ class StampingProducer final : public Producer {
   std::vector<Partition> partitions_;
 };
 
-// A replay needs a sink that still knows what it has. One that never heard of the producer may have
+// A replay needs a sink that still knows what it has. One that has nothing of the producer may have
 // forgotten it, and would take everything for new.
-Status check_known(Sink& sink, std::uint32_t partition, const Stamp& stamp,
-                   const std::string& name) {
-  if (stamp.epoch > 1 || stamp.sequence > 0) return {};
-  const std::int64_t horizon_ms = ONCE_TRY(sink.producer_horizon_ms(partition));
-  if (horizon_ms == 0) return {};
-  return fail(Remedy::stop, "too_old",
-              fmt::format("partition {} does not know the producer \"{}\", and it has forgotten "
-                          "producers that were last seen before {} ms: what is sent again could be "
-                          "taken for new. If \"{}\" never sent anything here, send the first time "
-                          "without replay",
-                          partition, name, horizon_ms, name));
+Status check_known(Sink& sink, std::span<const Stamp> stamps, const std::string& name) {
+  for (const Stamp& stamp : stamps)
+    if (stamp.sequence > 0) return {};
+  for (std::uint32_t i = 0; i < stamps.size(); ++i) {
+    const std::int64_t horizon_ms = ONCE_TRY(sink.producer_horizon_ms(i));
+    if (horizon_ms == 0) continue;
+    return fail(Remedy::stop, "too_old",
+                fmt::format("nothing of the producer \"{}\" is there, and partition {} has "
+                            "forgotten producers that were last seen before {} ms: what is sent "
+                            "again could be taken for new. If \"{}\" never sent anything here, "
+                            "send the first time without replay",
+                            name, i, horizon_ms, name));
+  }
+  return {};
 }
 
 }  // namespace
@@ -109,13 +112,11 @@ Result<std::unique_ptr<Producer>> Producer::open(Sink& sink, ProducerOptions opt
     options.name = fmt::format("anonymous-{}", ONCE_TRY(make_uuid7(clock)->next()));
   const std::uint32_t partitions = ONCE_TRY(sink.partitions());
   std::vector<Stamp> stamps;
-  for (std::uint32_t i = 0; i < partitions; ++i) {
-    Stamp stamp = ONCE_TRY(sink.enter(i, options.name));
-    if (options.replay) {
-      ONCE_TRY(check_known(sink, i, stamp, options.name));
-      stamp.sequence = 0;
-    }
-    stamps.push_back(stamp);
+  for (std::uint32_t i = 0; i < partitions; ++i)
+    stamps.push_back(ONCE_TRY(sink.enter(i, options.name)));
+  if (options.replay) {
+    ONCE_TRY(check_known(sink, stamps, options.name));
+    for (Stamp& stamp : stamps) stamp.sequence = 0;
   }
   return std::make_unique<StampingProducer>(sink, std::move(options), clock, std::move(stamps));
 }

@@ -103,6 +103,20 @@ TEST(Producer, one_that_was_replaced_is_fenced) {
   expect_each_once(sink, 1, 5);
 }
 
+// A sink that forgets producers may have forgotten this one; asking twice does not make it known.
+TEST(Producer, a_replay_to_a_sink_that_may_have_forgotten_it_is_too_old) {
+  MemorySink sink(2);
+  SimClock clock;
+  sink.set_producer_horizon(1000);
+  for (int attempt = 0; attempt < 3; ++attempt)
+    EXPECT_EQ(Producer::open(sink, {.name = "shop", .replay = true}, clock).error().tag, "too_old");
+  expect_each_once(sink, 2, 0);
+  ASSERT_TRUE(Producer::open(sink, {.name = "shop"}, clock).value()->send(some(1)));
+  auto again = Producer::open(sink, {.name = "shop", .replay = true}, clock).value();
+  EXPECT_EQ(again->send(some(10)).value().duplicates, 1u);
+  expect_each_once(sink, 2, 10);
+}
+
 TEST(Producer, a_replay_without_a_name_is_refused) {
   MemorySink sink(1);
   EXPECT_EQ(Producer::open(sink, {.name = "", .replay = true}).error().tag, "config");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "program.h"
@@ -95,6 +96,69 @@ TEST(Topic, deleted_twice_is_gone_once) {
   EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
   EXPECT_EQ(run_once({"topic", "show", url}).exit_code, 3);
   EXPECT_EQ(run_once({"produce", url}, "x\n").exit_code, 3);
+}
+
+TEST(Topic, messages_sent_without_a_name_leave_no_producer_behind) {
+  Scratch scratch;
+  const std::string url = "file:" + scratch.path("orders");
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  for (int run = 0; run < 5; ++run) ASSERT_EQ(run_once({"produce", url}, "x\ny\n").exit_code, 0);
+  ASSERT_EQ(run_once({"produce", url, "--producer", "p"}, "z\n").exit_code, 0);
+  const Json shown = run_once({"topic", "show", url, "-o", "json"}).json();
+  EXPECT_EQ(shown["messages"], 11);
+  EXPECT_EQ(shown["partitions"][0]["producers"], 1);
+}
+
+// 60 messages in one group, which is larger than a segment, with a retention of an hour.
+TEST(Topic, a_group_larger_than_a_segment_is_there_afterwards) {
+  Scratch scratch;
+  const std::string url = "file:" + scratch.path("orders");
+  ASSERT_EQ(
+      run_once({"topic", "create", url, "--segment-bytes", "4096", "--retention-ms", "3600000"})
+          .exit_code,
+      0);
+  std::string lines;
+  for (int i = 0; i < 60; ++i) lines += "m" + std::to_string(i) + std::string(100, 'x') + "\n";
+  for (int run = 1; run <= 3; ++run) {
+    ASSERT_EQ(run_once({"produce", url, "--producer", "p"}, lines).exit_code, 0);
+    const Answer read = run_once({"consume", url});
+    EXPECT_EQ(read.exit_code, 0) << read.err;
+    EXPECT_EQ(read.lines().size(), static_cast<std::size_t>(60 * run));
+  }
+}
+
+TEST(Topic, deletes_nothing_while_there_is_something_that_is_not_its_own) {
+  Scratch scratch;
+  const std::string url = "file:" + scratch.path("orders");
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  ASSERT_EQ(run_once({"produce", url}, "x\n").exit_code, 0);
+  std::filesystem::create_directory(scratch.path("orders/2023"));
+  const Answer refused = run_once({"topic", "delete", url, "-o", "json"});
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_EQ(refused.error()["tag"], "foreign");
+  EXPECT_EQ(run_once({"consume", url}).lines().size(), 1u);
+  std::filesystem::remove(scratch.path("orders/2023"));
+  EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("orders")));
+}
+
+TEST(Topic, whose_segments_are_gone_is_corrupt_until_the_loss_is_accepted) {
+  Scratch scratch;
+  const std::string url = "file:" + scratch.path("orders");
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  ASSERT_EQ(run_once({"produce", url}, "x\ny\n").exit_code, 0);
+  std::filesystem::remove(scratch.path("orders/0/00000000000000000000.log"));
+  for (const char* command : {"consume", "produce"})
+    EXPECT_EQ(run_once({command, url}, "z\n").exit_code, 7) << command;
+  EXPECT_EQ(run_once({"topic", "show", url}).exit_code, 7);
+  const Json shown = run_once({"topic", "repair", url, "-o", "json"}).json();
+  EXPECT_EQ(shown["repaired"], false);
+  EXPECT_EQ(shown["partitions"][0]["lost"], 2);
+  EXPECT_EQ(shown["partitions"][0]["producers"], "forgotten");
+  EXPECT_EQ(run_once({"produce", url}, "z\n").exit_code, 7);
+  ASSERT_EQ(run_once({"topic", "repair", url, "--accept-loss"}).exit_code, 0);
+  EXPECT_EQ(run_once({"produce", url}, "z\n").exit_code, 0);
+  EXPECT_EQ(run_once({"consume", url}).out, "z\n");
 }
 
 }  // namespace

@@ -71,6 +71,8 @@ class MemorySink final : public Sink {
   void make_anew() {
     for (Partition& partition : partitions_) partition = {};
   }
+  Result<std::int64_t> producer_horizon_ms(std::uint32_t) override { return horizon_ms_; }
+  void set_producer_horizon(std::int64_t time_ms) { horizon_ms_ = time_ms; }
 
   const std::vector<Message>& messages(std::uint32_t partition) const {
     return partitions_.at(partition).messages;
@@ -89,6 +91,7 @@ class MemorySink final : public Sink {
   std::vector<Partition> partitions_;
   std::uint64_t last_producer_ = 0;
   std::size_t appends_ = 0;
+  std::int64_t horizon_ms_ = 0;
   Fault before_;
   Fault after_;
   std::function<Status(const Message&)> refusal_;

@@ -30,6 +30,8 @@ void add_trace(CLI::App& app, Context& context);
 void add_ledger(CLI::App& app, Context& context);
 void add_park(CLI::App& app, Context& context);
 void add_claims(CLI::App& app, Context& context);
+void add_position(CLI::App& app, Context& context);
+void add_horizon(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 
 // Every command has -o; a stream of values also takes jsonl.

@@ -92,6 +92,8 @@ int run(int argc, char** argv) {
   add_ledger(app, context);
   add_park(app, context);
   add_claims(app, context);
+  add_position(app, context);
+  add_horizon(app, context);
   if (asks_for_json(argc, argv)) context.output.format = Format::json;
   if (!arm_point_from_environment()) {
     context.output.complain(Error{

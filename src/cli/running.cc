@@ -79,10 +79,11 @@ class Watch {
 
   Table table() const {
     const Statistics s = pipeline_.statistics();
-    Table made({"applied", "rejected", "no effect", "parked", "duplicates", "skipped", "retried",
-                "emitted", "seconds"});
+    Table made({"applied", "rejected", "no effect", "parked", "mismatched", "too old", "ahead",
+                "duplicates", "skipped", "retried", "emitted", "seconds"});
     made.row({number(s.applied), number(s.rejected), number(s.no_effect), number(s.parked),
-              number(s.duplicates), number(s.skipped), number(s.retried), number(relay_.sent()),
+              number(s.mismatched), number(s.too_old), number(s.ahead), number(s.duplicates),
+              number(s.skipped), number(s.retried), number(relay_.sent()),
               fmt::format("{:.1f}", seconds())});
     return made;
   }
@@ -98,6 +99,7 @@ class Watch {
             {"skipped", s.skipped},
             {"mismatched", s.mismatched},
             {"too_old", s.too_old},
+            {"ahead", s.ahead},
             {"retried", s.retried},
             {"transactions", s.transactions},
             {"rolled_back", s.rolled_back},

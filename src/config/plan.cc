@@ -18,7 +18,7 @@ constexpr std::size_t file_bytes_max = 1 << 20;
 
 constexpr std::array<std::string_view, 9> root_keys{"scope",  "source", "store", "run",  "retry",
                                                     "values", "do",     "emit",  "relay"};
-constexpr std::array<std::string_view, 3> source_keys{"url", "id", "born"};
+constexpr std::array<std::string_view, 5> source_keys{"url", "id", "born", "content", "ahead"};
 constexpr std::array<std::string_view, 1> store_keys{"url"};
 constexpr std::array<std::string_view, 6> run_keys{"semantics", "order",     "lanes",
                                                    "batch",     "retention", "at_end"};
@@ -47,6 +47,12 @@ Status parse_source(const TomlTable& root, Plan& plan) {
   }
   if (const auto born = ONCE_TRY(source->word("born", born_words)))
     plan.options.born = static_cast<BornRule>(*born);
+  if (const auto content = ONCE_TRY(source->text("content"))) {
+    auto rule = ContentRule::parse(*content);
+    if (!rule) return source->refuse("content", rule.error().text);
+    plan.options.content = std::move(*rule);
+  }
+  if (const auto ahead = ONCE_TRY(source->duration_ms("ahead"))) plan.options.ahead_ms_max = *ahead;
   return {};
 }
 

@@ -8,8 +8,8 @@
 namespace once {
 
 std::int64_t reach_ms(const PartitionRecord& partition) {
-  const std::int64_t done_ms = std::max(partition.settled_ms, partition.drained_ms);
-  return partition.waiting_ms < 0 ? done_ms : std::min(done_ms, partition.waiting_ms);
+  return partition.waiting_ms < 0 ? partition.settled_ms
+                                  : std::min(partition.settled_ms, partition.waiting_ms);
 }
 
 void Forgetter::disown(std::string_view partition) {
@@ -23,7 +23,6 @@ void Forgetter::observe(std::string_view partition, const Progress& progress) {
   PartitionRecord& record = *found->second;
   record.settled_ms = std::max(record.settled_ms, progress.settled_ms);
   record.waiting_ms = progress.waiting_ms;
-  if (progress.drained) record.drained_ms = store_clock_.now_ms();
 }
 
 // Those that count: the topic's, or all that the store knows and all of ours.
@@ -45,17 +44,17 @@ void Forgetter::decide(const ScopeRecord& scope) {
   horizon_ms_.reset();
   held_back_by_.clear();
   const auto partitions = partitions_of(scope);
-  std::int64_t youngest_ms = -1;
+  youngest_ms_ = -1;
   for (const auto& [name, record] : partitions)
-    youngest_ms = std::max(youngest_ms, record.settled_ms);
-  if (youngest_ms < 0) return;  // nothing is settled anywhere
+    youngest_ms_ = std::max(youngest_ms_, record.settled_ms);
+  if (youngest_ms_ < 0) return;  // nothing is settled anywhere
   bool known = true;
-  std::int64_t slowest_ms = youngest_ms;
+  std::int64_t slowest_ms = youngest_ms_;
   for (const auto& [name, record] : partitions) {
     const std::int64_t reached_ms = reach_ms(record);
-    known = known && std::max(record.settled_ms, record.drained_ms) >= 0;
+    known = known && record.settled_ms >= 0;
     slowest_ms = std::min(slowest_ms, reached_ms);
-    if (owned_.contains(name) && reached_ms <= youngest_ms - step_ms()) held_back_by_.insert(name);
+    if (owned_.contains(name) && reached_ms <= youngest_ms_ - step_ms()) held_back_by_.insert(name);
   }
   if (!known) return;
   if (!mutant(Mutant::births_ahead_believed)) slowest_ms = std::min(slowest_ms, scope.now_ms);
@@ -71,11 +70,11 @@ Status Forgetter::look() {
   return {};
 }
 
-bool Forgetter::take_held_back(std::string_view partition) {
+std::optional<std::int64_t> Forgetter::take_held_back(std::string_view partition) {
   const auto found = held_back_by_.find(partition);
-  if (found == held_back_by_.end()) return false;
+  if (found == held_back_by_.end()) return std::nullopt;
   held_back_by_.erase(found);
-  return true;
+  return youngest_ms_;
 }
 
 Result<Forgotten> Forgetter::step(std::size_t rows_max) {

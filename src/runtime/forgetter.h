@@ -45,9 +45,9 @@ class Forgetter {
   // Below this may be forgotten, as of the last look; unset while that is not known.
   std::optional<std::int64_t> horizon_ms() const { return horizon_ms_; }
 
-  // Whether this partition of ours holds the horizon back, so that it is worth telling the store
-  // that there is nothing left of it. Answers yes once per look.
-  bool take_held_back(std::string_view partition);
+  // If this partition of ours holds the horizon back: how far the others have come. Where there is
+  // nothing left of it, it has come as far, and the store is to be told. Answers once per look.
+  std::optional<std::int64_t> take_held_back(std::string_view partition);
 
   // Forgets one bounded step; answers how many ids. The store gets the horizon in steps of a
   // hundredth of the retention: each new one costs it a commit and a walk through the ledger.
@@ -66,6 +66,7 @@ class Forgetter {
   std::vector<std::string> topic_;
   std::map<std::string, std::optional<PartitionRecord>, std::less<>> owned_;
   std::set<std::string, std::less<>> held_back_by_;
+  std::int64_t youngest_ms_ = -1;  // the youngest birth that is settled anywhere
   std::optional<std::int64_t> horizon_ms_;
   bool more_ = false;  // the last step did not come to its end
 };

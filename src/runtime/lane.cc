@@ -91,7 +91,7 @@ std::vector<std::int64_t> Lane::births_ms(const Task& task) {
 
 void Lane::push(Prepared task) {
   task->owned = &owned(task->batch.partition);
-  task->owned->drained_ns = -1;
+  task->owned->drained_ms.reset();
   parts_.counters.delivered += task->items.size();
   tasks_.push_back(std::move(task));
 }

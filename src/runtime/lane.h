@@ -70,9 +70,10 @@ class Lane {
   // It is another's: what is queued of it is dropped.
   void disown(std::string_view partition);
   void push(Prepared task);
-  // The source has just said that it has nothing more of this partition. If all of it is settled,
-  // the store is told, for partitions without traffic must not hold the horizon back.
-  void drained(std::string_view partition);
+  // The source has said that it has nothing more of this partition, after births up to `settled_ms`
+  // were settled elsewhere. Once all of it is settled, the store is told that this partition has
+  // come as far: partitions without traffic must not hold the horizon back.
+  void drained(std::string_view partition, std::int64_t settled_ms);
   void push(Batch batch) { push(prepare(std::move(batch))); }
   // An error is final for this lane: fenced, misconfigured or corrupt.
   [[nodiscard]] Result<Step> step();
@@ -92,8 +93,8 @@ class Lane {
     bool leaving = false;            // disowned; only kept until a commit in doubt is known
     std::int64_t settled_ms = -1;    // the youngest birth that was settled here ...
     std::int64_t selected_ms = -1;   // ... and will be if this attempt succeeds
-    std::int64_t drained_ns = -1;    // when the source had no more of it; -1: told, or not so
-    Progress offered;                // by the latest `advance` ...
+    std::optional<std::int64_t> drained_ms;         // as `drained` said; unset: told, or not so
+    Progress offered;                               // by the latest `advance` ...
     std::optional<std::int64_t> stored_waiting_ms;  // ... and what of it is committed
   };
 

@@ -9,13 +9,6 @@
 #include "runtime/witness.h"
 
 namespace once {
-namespace {
-
-// A partition counts as drained for so long after its source said so; later it must say so again.
-constexpr std::int64_t drained_ns_max = 1'000'000'000;
-
-}  // namespace
-
 // The oldest birth among what is queued of it, from `from` on; -1: nothing is.
 std::int64_t Lane::waiting_ms(const Owned& partition, std::size_t Task::*from) const {
   std::int64_t oldest_ms = -1;
@@ -36,17 +29,15 @@ Progress Lane::progress_after(const Item& last) const {
           .witness = witness_of(last.delivery)};
 }
 
-void Lane::drained(std::string_view partition) {
+void Lane::drained(std::string_view partition, std::int64_t settled_ms) {
   const auto found = owned_.find(partition);
-  if (found != owned_.end() && parts_.positions)
-    found->second->drained_ns = parts_.clock.ticks_ns();
+  if (found != owned_.end() && parts_.positions) found->second->drained_ms = settled_ms;
 }
 
 bool Lane::is_drained(const Owned& partition) const {
-  return partition.drained_ns >= 0 &&
-         parts_.clock.ticks_ns() - partition.drained_ns < drained_ns_max &&
-         std::none_of(tasks_.begin(), tasks_.end(),
-                      [&](const auto& task) { return task->owned == &partition; });
+  return partition.drained_ms && std::none_of(tasks_.begin(), tasks_.end(), [&](const auto& task) {
+           return task->owned == &partition;
+         });
 }
 
 // A message that is retried, or that waits for something else than the store, holds the horizon
@@ -67,7 +58,10 @@ Status Lane::publish() {
   for (const auto& [name, partition] : owned_) {
     const bool drained = is_drained(*partition);
     if (!drained && !is_stuck(*partition)) continue;
-    partition->drained_ns = -1;
+    if (drained) {
+      partition->settled_ms = std::max(partition->settled_ms, *partition->drained_ms);
+      partition->drained_ms.reset();
+    }
     const Progress progress{.settled_ms = partition->settled_ms,
                             .waiting_ms = waiting_ms(*partition, &Task::next),
                             .drained = drained};

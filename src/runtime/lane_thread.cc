@@ -30,8 +30,10 @@ void LaneThread::disown(std::string partition) {
   post([partition = std::move(partition)](Lane& lane) { lane.disown(partition); });
 }
 
-void LaneThread::drained(std::string partition) {
-  post([partition = std::move(partition)](Lane& lane) { lane.drained(partition); });
+void LaneThread::drained(std::string partition, std::int64_t settled_ms) {
+  post([partition = std::move(partition), settled_ms](Lane& lane) {
+    lane.drained(partition, settled_ms);
+  });
 }
 
 void LaneThread::push(Lane::Prepared task) {

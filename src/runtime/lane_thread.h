@@ -25,7 +25,7 @@ class LaneThread {
 
   void own(std::string partition, const Position& position);
   void disown(std::string partition);
-  void drained(std::string partition);
+  void drained(std::string partition, std::int64_t settled_ms);
   // What the messages of a batch are; on the poller's thread, to spare the lane's.
   Lane::Prepared prepare(Batch batch) const { return lane_.prepare(std::move(batch)); }
   void push(Lane::Prepared task);

@@ -72,9 +72,9 @@ class ThreadedPipeline final : public Pipeline {
   Status handle(Batch batch);
   void drained();
   Status assigned(std::string_view partition);
-  void drained(const std::string& name, Partition& partition);
+  void drained(const std::string& name, Partition& partition, std::int64_t settled_ms);
   Status move_position(std::string_view name, Partition& partition, std::int64_t to);
-  Status publish(std::string_view name, Partition& partition, bool drained);
+  Status publish(std::string_view name, Partition& partition, const Progress& progress);
   // Asks the store again for as long as it is away or its answers get lost; `ask` may be repeated.
   template <class Ask>
   auto until_answered(const Ask& ask) -> std::invoke_result_t<Ask>;
@@ -196,24 +196,26 @@ Status ThreadedPipeline::handle(Batch batch) {
 void ThreadedPipeline::drained() {
   for (auto& [name, partition] : partitions_) {
     if (partition.available >= 0) partition.available = partition.delivered_end;
-    if (forgetter_.take_held_back(name)) drained(name, partition);
+    if (const auto settled_ms = forgetter_.take_held_back(name))
+      drained(name, partition, *settled_ms);
   }
   update_lag();
   if (options_.stop_at_end && lanes_idle()) ended_ = true;
 }
 
 // A partition without traffic must not hold the horizon back: once all of it is settled, the store
-// is told. An error changes nothing; it is told later.
-void ThreadedPipeline::drained(const std::string& name, Partition& partition) {
-  if (lanes_move_positions()) return lanes_[partition.lane]->drained(name);
+// is told that it has come as far as the others. An error changes nothing; it is told later.
+void ThreadedPipeline::drained(const std::string& name, Partition& partition,
+                               std::int64_t settled_ms) {
+  if (lanes_move_positions()) return lanes_[partition.lane]->drained(name, settled_ms);
   if (!partition.watermark.idle()) return;
-  if (has_positions()) {
-    (void)publish(name, partition, true);
-    return;
-  }
   Progress progress = partition.watermark.progress();
+  progress.settled_ms = std::max(progress.settled_ms, settled_ms);
   progress.drained = true;
-  forgetter_.observe(name, progress);
+  if (has_positions())
+    (void)publish(name, partition, progress);
+  else
+    forgetter_.observe(name, progress);
 }
 
 // We are the owner from now on, and go on where the committed effects end, whatever the broker
@@ -369,10 +371,8 @@ Status ThreadedPipeline::move_position(std::string_view name, Partition& partiti
 }
 
 // The progress alone, of a partition that lanes share.
-Status ThreadedPipeline::publish(std::string_view name, Partition& partition, bool drained) {
-  Progress progress = partition.watermark.progress();
-  progress.drained = drained;
-  progress.witness = {};  // it goes with the position
+Status ThreadedPipeline::publish(std::string_view name, Partition& partition,
+                                 const Progress& progress) {
   auto transaction = ONCE_TRY(store_.begin(options_.scope));
   ONCE_TRY(transaction->advance(name, partition.position, partition.position.offset, progress));
   ONCE_TRY(transaction->commit());
@@ -388,7 +388,7 @@ void ThreadedPipeline::tell_progress() {
     if (!has_positions())
       forgetter_.observe(name, progress);
     else if (progress.waiting_ms != partition.stored_waiting_ms && progress.waiting_ms >= 0)
-      (void)publish(name, partition, false);  // if it fails, next time
+      (void)publish(name, partition, progress);  // if it fails, next time
   }
 }
 

@@ -23,6 +23,8 @@ Status verify_options(const PipelineOptions& options) {
   if (options.batch_count_max > 1'000'000)
     return refuse(
         fmt::format("batch_count_max must be at most 1000000, not {}", options.batch_count_max));
+  if (options.ahead_ms_max < 0)
+    return refuse(fmt::format("ahead_ms_max must be 0 or more, not {}", options.ahead_ms_max));
   if (options.queue_batches_max == 0) return refuse("queue_batches_max must be at least 1");
   if (options.retry.attempts_max == 0) return refuse("retry.attempts_max must be at least 1");
   if (options.retry.backoff_ms_min < 0 ||

@@ -58,7 +58,8 @@ def transfer_books(directory, messages):
 def points_messages():
     calls = [{"order": f"order-{n % 30}", "member": f"user-{n % 30 % 4}",
               "state": "paid" if n % 2 == 0 or n >= 30 else "waiting"} for n in range(60)]
-    return shuffled(calls, "points")
+    # The provider calls again, and each call has an id of its own.
+    return [{"call": n, **call} for n, call in enumerate(shuffled(calls, "points"))]
 
 
 def points_books(directory, messages):

@@ -6,16 +6,22 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "log/partition.h"
+#include "runtime/lane_thread.h"
 #include "simulation/claims_world.h"
+#include "simulation/horizon_world.h"
 #include "simulation/world.h"
 #include "store/memory/memory.h"
 #include "store/sqlite/connection.h"
 #include "testing/scratch.h"
+#include "testing/script_source.h"
 #include "testing/sim_clock.h"
 #include "testing/sim_disk.h"
 
@@ -153,6 +159,50 @@ Problems claim_forgotten() {
   return {"an effect that was forgotten counts as new"};
 }
 
+// Several processes that forget together, until something is found.
+Problems simulate_horizon(std::uint64_t seeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const auto report = simulation::run_horizon_world({.seed = seed});
+    if (!report.violations.empty()) return report.violations;
+  }
+  return {};
+}
+
+// A partition is taken away while nobody knows whether its commit has happened.
+Problems revoke_in_doubt() {
+  testing::SimClock clock;
+  MemoryStore store(clock);
+  testing::ScriptSource source;
+  source.add("p0", {.id = "m0"});
+  PipelineOptions options;
+  options.scope = "shop";
+  options.id = IdRule{};
+  Counters counters;
+  const Handler handler =
+      each([](const Delivery&, Transaction&) -> Result<Outcome> { return applied(); });
+  std::atomic<LaneThread*> lane = nullptr;
+  std::atomic<int> commits = 0;
+  store.set_commit_fault([&] {
+    if (commits++ > 0) return MemoryStore::CommitFault::none;
+    while (lane == nullptr) std::this_thread::yield();
+    (*lane).disown("p0");
+    return MemoryStore::CommitFault::lost_before;
+  });
+  LaneThread thread({.store = store,
+                     .clock = clock,
+                     .handler = handler,
+                     .options = options,
+                     .counters = counters},
+                    [] {});
+  thread.own("p0", store.take("shop", "p0").value());
+  thread.push(thread.prepare(source.batch("p0")));
+  lane = &thread;
+  for (int i = 0; i < 1000 && thread.queued() > 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (thread.queued() == 0) return {};
+  return {"a lane has no room although it has nothing to do"};
+}
+
 struct Planted {
   Mutant mutant;
   const char* name;
@@ -160,6 +210,7 @@ struct Planted {
 };
 
 Problems find_by_simulation() { return simulate(3000); }
+Problems find_by_horizon() { return simulate_horizon(1000); }
 
 const std::vector<Planted>& all_planted() {
   static const std::vector<Planted> all{
@@ -189,6 +240,12 @@ const std::vector<Planted>& all_planted() {
       {Mutant::forgotten_claim_is_new, "forgotten_claim_is_new", claim_forgotten},
       {Mutant::failed_claim_is_settled, "failed_claim_is_settled", simulate_claims},
       {Mutant::lost_owner_counts_as_done, "lost_owner_counts_as_done", simulate_claims},
+      {Mutant::waiting_does_not_count, "waiting_does_not_count", find_by_horizon},
+      {Mutant::horizon_of_own_partitions, "horizon_of_own_partitions", find_by_horizon},
+      {Mutant::births_ahead_believed, "births_ahead_believed", find_by_horizon},
+      {Mutant::position_of_any_topic, "position_of_any_topic", find_by_horizon},
+      {Mutant::copy_of_freed_id_is_duplicate, "copy_of_freed_id_is_duplicate", find_by_horizon},
+      {Mutant::revoked_in_doubt_leaks, "revoked_in_doubt_leaks", revoke_in_doubt},
   };
   return all;
 }
@@ -215,6 +272,8 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(open_unsafe_database(), Problems{});
   EXPECT_EQ(simulate_claims(), Problems{});
   EXPECT_EQ(claim_forgotten(), Problems{});
+  EXPECT_EQ(simulate_horizon(300), Problems{});
+  EXPECT_EQ(revoke_in_doubt(), Problems{});
 }
 
 TEST(Mutation, every_bug_is_planted) {

@@ -28,7 +28,7 @@ class ProcessStore final : public Store, private ClaimStore {
 
   StoreTraits traits() const override { return store_.traits(); }
   Result<std::unique_ptr<Transaction>> begin(std::string_view) override { return fail(gone()); }
-  Result<Position> take(std::string_view, std::string_view, std::string_view = {}) override {
+  Result<Position> take(std::string_view, std::string_view, std::string_view) override {
     return fail(gone());
   }
   Result<Position> position(std::string_view, std::string_view) override { return fail(gone()); }

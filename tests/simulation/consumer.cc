@@ -85,13 +85,15 @@ Consumer::Consumer(Context& context, FaultyStore& store, const Purpose& purpose,
       files_(std::move(files)),
       source_(std::move(source)),
       handler_(make_handler(context, purpose)),
+      store_clock_(context.clock),
       lane_({.store = store,
              .clock = context.clock,
              .handler = handler_,
              .options = purpose.options,
              .counters = counters_,
-             .positions = true}),
-      forgetter_(store, context.clock, purpose.options) {
+             .positions = true,
+             .store_clock = &store_clock_}),
+      forgetter_(store, context.clock, purpose.options, store_clock_) {
   context_.trace.note("consumer {} of {} starts", number, purpose.options.scope);
 }
 
@@ -106,9 +108,18 @@ Status Consumer::poll() {
   if (batch.event != Batch::Event::messages) return {};
   at_end_ = batch.drained;
   if (batch.drained) {
-    forgetter_.caught_up();
+    for (const auto& [partition, fence] : fences_)
+      if (const auto settled_ms = forgetter_.take_held_back(partition))
+        lane_.drained(partition, *settled_ms);
     return {};
   }
+  if (const Status same =
+          witnesses_[std::string(batch.partition)].check(purpose_.options.scope, batch);
+      !same) {
+    context_.history.violate("the log is taken for another: " + same.error().text);
+    return same;
+  }
+  if (batch.deliveries.empty()) return {};
   context_.trace.note("consumer {} gets {} of {} from {}", number_, batch.deliveries.size(),
                       batch.partition, batch.deliveries.front().offset);
   lane_.push(std::move(batch));
@@ -117,7 +128,10 @@ Status Consumer::poll() {
 
 Status Consumer::assigned(std::string_view partition) {
   const Position position = ONCE_TRY(store_.take(purpose_.options.scope, partition));
-  const Status sought = source_->seek(partition, position.offset);
+  ONCE_TRY(forgetter_.look());
+  WitnessCheck& witness = witnesses_[std::string(partition)];
+  witness = WitnessCheck(position);
+  const Status sought = witness.seek(*source_, partition);
   if (!sought && sought.error().tag == "dead") return sought;
   if (!sought) {
     context_.history.violate(fmt::format("the position {} of {} {} is not in the log: {}",
@@ -149,7 +163,6 @@ Status Consumer::step() {
   if (counters_.rechecked != rechecked)
     context_.trace.reached(counters_.transactions != committed ? "recheck found it committed"
                                                                : "recheck found nothing");
-  note_progress();
   for (const Batch& batch : step->finished) ONCE_TRY(source_->ack(batch.deliveries));
   return {};
 }
@@ -158,11 +171,6 @@ bool Consumer::has_a_rival() {
   return std::any_of(fences_.begin(), fences_.end(), [&](const auto& owned) {
     return context_.memory.position(purpose_.options.scope, owned.first)->fence != owned.second;
   });
-}
-
-void Consumer::note_progress() {
-  for (const auto& [partition, born_ms] : lane_.progress_ms())
-    forgetter_.observe(partition, born_ms);
 }
 
 Status Consumer::forget() {

@@ -12,6 +12,7 @@
 
 #include "runtime/forgetter.h"
 #include "runtime/lane.h"
+#include "runtime/witness.h"
 #include "simulation/context.h"
 #include "simulation/faulty_store.h"
 
@@ -55,7 +56,6 @@ class Consumer {
  private:
   Status assigned(std::string_view partition);
   bool has_a_rival();
-  void note_progress();
 
   Context& context_;
   FaultyStore& store_;
@@ -65,9 +65,11 @@ class Consumer {
   std::unique_ptr<Source> source_;
   Handler handler_;
   Counters counters_;
+  StoreClock store_clock_;
   Lane lane_;
   Forgetter forgetter_;
   std::map<std::string, std::uint64_t> fences_;  // of the partitions we took
+  std::map<std::string, WitnessCheck, std::less<>> witnesses_;
   bool at_end_ = false;
   bool killed_ = false;
 };

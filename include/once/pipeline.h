@@ -65,6 +65,9 @@ struct Statistics {
   std::uint64_t forgotten = 0;
   std::int64_t lag = -1;        // messages the source has that we have not handled; -1: not known
   std::size_t batch_count = 0;  // the present size of a batch
+  // Why nothing moves: what the store or the source answered last, while it is asked again and
+  // again. Empty while they do what they are asked.
+  std::string waiting;
 };
 
 // The promise that a combination of source, store and options can keep, or the error that says

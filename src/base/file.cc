@@ -115,6 +115,21 @@ Status make_directories(const std::string& path) {
   return {};
 }
 
+std::string_view kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+Status check_regular(int descriptor, const std::string& path) {
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0) return fail_errno("stat", path);
+  if (S_ISREG(status.st_mode)) return {};
+  return fail(Remedy::stop, "foreign",
+              fmt::format("{} is {}, and a regular file is needed", path, kind_of(status.st_mode)));
+}
+
 int flags_of(OpenMode mode) {
   switch (mode) {
     case OpenMode::read: return O_RDONLY;
@@ -172,9 +187,10 @@ class PosixFiles final : public Files {
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
     if (mode == OpenMode::create || mode == OpenMode::lock)
       ONCE_TRY(make_directories(parent_directory(path)));
-    const int descriptor = ::open(path.c_str(), flags_of(mode) | O_CLOEXEC, 0600);
+    const int descriptor = ::open(path.c_str(), flags_of(mode) | O_NONBLOCK | O_CLOEXEC, 0600);
     if (descriptor < 0) return fail_errno("open", path);
     std::unique_ptr<File> file = std::make_unique<PosixFile>(descriptor, path);
+    ONCE_TRY(check_regular(descriptor, path));
     if (mode == OpenMode::lock) ONCE_TRY(take_lock(descriptor, path));
     if (mode == OpenMode::ask_lock) ONCE_TRY(ask_lock(descriptor, path));
     return file;
@@ -229,9 +245,14 @@ Files& system_files() {
   return files;
 }
 
-Result<std::string> read_file(Files& files, const std::string& path) {
+Result<std::string> read_file(Files& files, const std::string& path, std::int64_t bytes_max) {
   auto file = ONCE_TRY(files.open(path, OpenMode::read));
-  std::string content(static_cast<std::size_t>(ONCE_TRY(file->size())), '\0');
+  const std::int64_t bytes = ONCE_TRY(file->size());
+  if (bytes > bytes_max)
+    return fail(Remedy::stop, "foreign",
+                fmt::format("{} has {} bytes, but at most {} are read; is this the right file?",
+                            path, bytes, bytes_max));
+  std::string content(static_cast<std::size_t>(bytes), '\0');
   content.resize(ONCE_TRY(file->read_at(0, content)));
   return content;
 }
@@ -254,6 +275,7 @@ Error error_from_errno(int number, std::string_view what, const std::string& pat
   switch (number) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:  // also the limit of the process (ulimit -f)
       return {Remedy::retry, "full", text("free some space, then try again"), std::nullopt};
     case ENOTDIR:
     case ENOENT: return {Remedy::stop, "missing", text("check the path"), std::nullopt};

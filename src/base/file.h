@@ -52,6 +52,8 @@ struct DirectoryEntry {
 class Files {
  public:
   virtual ~Files() = default;
+  // What is not a regular file (a directory, a FIFO, a device) has the tag "foreign"; opening it
+  // does not wait for anybody.
   [[nodiscard]] virtual Result<std::unique_ptr<File>> open(const std::string& path,
                                                            OpenMode mode) = 0;
   // What is in a directory, sorted by name. A directory that does not exist has the tag "missing".
@@ -70,8 +72,11 @@ class Files {
 
 Files& system_files();
 
-// The whole of a small file.
-[[nodiscard]] Result<std::string> read_file(Files& files, const std::string& path);
+constexpr std::int64_t small_file_bytes_max = 64 << 20;
+
+// The whole of a small file; one that is larger than `bytes_max` is refused before it is read.
+[[nodiscard]] Result<std::string> read_file(Files& files, const std::string& path,
+                                            std::int64_t bytes_max = small_file_bytes_max);
 
 // Replaces a file so that after a crash there is the old content or the new, never a part:
 // write `path.new`, sync it, rename it, sync the directory.

@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <string>
@@ -61,6 +62,40 @@ TEST(File, errors_say_what_where_and_what_to_do) {
   EXPECT_EQ(error_from_errno(EIO, "sync", "f").remedy, Remedy::recheck);
   EXPECT_EQ(error_from_errno(EACCES, "open", "f").remedy, Remedy::stop);
   EXPECT_EQ(error_from_errno(EMFILE, "open", "f").remedy, Remedy::retry);
+}
+
+TEST(File, what_is_not_a_regular_file_is_refused_without_waiting_for_anybody) {
+  Scratch scratch;
+  ASSERT_EQ(::mkfifo(scratch.path("fifo").c_str(), 0600), 0);
+  for (const OpenMode mode : {OpenMode::read, OpenMode::write, OpenMode::lock})
+    EXPECT_EQ(system_files().open(scratch.path("fifo"), mode).error().tag, "foreign");
+  EXPECT_EQ(system_files().open(scratch.path(""), OpenMode::read).error().tag, "foreign");
+  EXPECT_EQ(system_files().open("/dev/zero", OpenMode::read).error().tag, "foreign");
+}
+
+TEST(File, small_file_is_read_up_to_its_limit_and_refused_beyond_it) {
+  Scratch scratch;
+  auto file = system_files().open(scratch.path("x"), OpenMode::create).value();
+  const std::string_view content = "12345";
+  ASSERT_TRUE(file->write_at(0, std::span(&content, 1)));
+  EXPECT_EQ(read_file(system_files(), scratch.path("x"), 5).value(), "12345");
+  EXPECT_EQ(read_file(system_files(), scratch.path("x"), 4).error().tag, "foreign");
+}
+
+TEST(File, new_files_and_directories_are_for_their_owner_only) {
+  Scratch scratch;
+  const mode_t old = ::umask(0);
+  ASSERT_TRUE(system_files().open(scratch.path("d/x"), OpenMode::create));
+  ASSERT_TRUE(system_files().open(scratch.path("d/lock"), OpenMode::lock));
+  ::umask(old);
+  const auto rights = [&](const std::string& name) {
+    struct stat status {};
+    EXPECT_EQ(::stat(scratch.path(name).c_str(), &status), 0);
+    return status.st_mode & 0777;
+  };
+  EXPECT_EQ(rights("d"), 0700u);
+  EXPECT_EQ(rights("d/x"), 0600u);
+  EXPECT_EQ(rights("d/lock"), 0600u);
 }
 
 }  // namespace

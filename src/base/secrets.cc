@@ -33,6 +33,26 @@ std::string take_value(std::string_view& text) {
   return value;
 }
 
+bool is_scheme_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '-' || c == '.';
+}
+
+// Whether what is behind the slashes of a URL has an @ that may end a password, and not one of a
+// path, or a parameter with the name of a secret.
+bool has_credentials(std::string_view rest) {
+  const std::size_t at = rest.find('@');
+  if (at != std::string_view::npos && (at < rest.find('/') || rest.find(':') < at)) return true;
+  for (std::size_t equals = rest.find('='); equals != std::string_view::npos;
+       equals = rest.find('=', equals + 1)) {
+    const std::size_t begin = rest.find_last_of("?&", equals);
+    if (begin != std::string_view::npos &&
+        is_secret_name(percent_decoded(rest.substr(begin + 1, equals - begin - 1))))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
@@ -103,7 +123,23 @@ std::string Secrets::redacted(std::string_view text) const {
     for (std::size_t at = made.find(secret); at != std::string::npos;
          at = made.find(secret, at + instead.size()))
       made.replace(at, secret.size(), instead);
-  return made;
+  return without_credentials(made);
+}
+
+std::string without_credentials(std::string_view text) {
+  std::string made;
+  while (true) {
+    const std::size_t slashes = text.find("://");
+    if (slashes == std::string_view::npos) return made + std::string(text);
+    const std::string_view before = text.substr(0, slashes);
+    const auto letter = std::find_if_not(before.rbegin(), before.rend(), is_scheme_byte);
+    const auto begin = static_cast<std::size_t>(before.rend() - letter);
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n\"'<>`", slashes), text.size());
+    const std::string_view url = text.substr(begin, end - begin);
+    made += text.substr(0, begin);
+    made += has_credentials(url.substr(slashes + 3 - begin)) ? shown_url(url) : std::string(url);
+    text.remove_prefix(end);
+  }
 }
 
 }  // namespace once

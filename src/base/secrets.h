@@ -22,6 +22,7 @@ class Secrets {
   // A value that is shown as `instead`. Short ones would be found everywhere and are left alone.
   void learn_value(std::string_view value, std::string instead);
 
+  // The text without them, and without the credentials of URLs that nobody has told it about.
   [[nodiscard]] std::string redacted(std::string_view text) const;
 
  private:
@@ -39,5 +40,9 @@ class Secrets {
 
 // Whether a parameter or property with this name holds a secret: `sasl.password`, `sslpassword`.
 bool is_secret_name(std::string_view name);
+
+// A text in which URLs with a password or another secret in them are as `shown_url` shows them, as
+// far as a URL in a text can be told: up to the next blank or quote.
+[[nodiscard]] std::string without_credentials(std::string_view text);
 
 }  // namespace once

@@ -59,6 +59,16 @@ TEST(Secrets, values_are_replaced_by_their_names_and_the_longest_goes_first) {
   EXPECT_EQ(secrets.redacted("no /home/me/hunter2 in /home/me, x"), "no ${KEY} in ${DIR}, x");
 }
 
+TEST(Secrets, urls_that_nobody_told_about_lose_their_credentials) {
+  EXPECT_EQ(without_credentials("run/points/kafka://me:pw@h/t waits, \"redis://tok@h\" too"),
+            "run/points/kafka://me:***@h/t waits, \"redis://***@h\" too");
+  EXPECT_EQ(without_credentials("x postgresql://h/d?user=me&password=pw"),
+            "x postgresql://h/d?...");
+  for (const std::string_view text :
+       {"see https://a.example/@me?q=1", "://", "a://", "no URL @ all"})
+    EXPECT_EQ(without_credentials(text), text);
+}
+
 // Words that stand nowhere else, joined by what breaks URLs.
 struct Password {
   std::vector<std::string> words;

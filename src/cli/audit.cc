@@ -66,7 +66,7 @@ void write_tables(const AuditReport& report, Output& output) {
                    fmt::format("{}", one.first.offset),
                    std::string(partition_number(one.second.partition)),
                    fmt::format("{}", one.second.offset)});
-    output.write("\n");
+    output.write_line("");
     output.write_table(doubled);
   }
   if (report.gap_list.empty()) return;
@@ -74,7 +74,7 @@ void write_tables(const AuditReport& report, Output& output) {
   for (const Gap& gap : report.gap_list)
     gaps.row({std::string(partition_number(gap.partition)), fmt::format("{:x}", gap.producer),
               fmt::format("{}", gap.missing.begin), fmt::format("{}", gap.missing.end - 1)});
-  output.write("\n");
+  output.write_line("");
   output.write_table(gaps);
 }
 

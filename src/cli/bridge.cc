@@ -94,11 +94,8 @@ Result<int> run_bridge(const BridgeFlags& flags, const Plan& plan, Output& outpu
 Result<int> bridge(const BridgeFlags& flags, Output& output) {
   output.quiet = flags.running.quiet;
   const Plan plan = ONCE_TRY(plan_of(flags));
-  auto result = run_bridge(flags, plan, output);
-  if (result) return result;
-  Error error = std::move(result).error();
-  error.text = plan.redacted(std::move(error.text));
-  return fail(std::move(error));
+  plan.teach(output.secrets);
+  return run_bridge(flags, plan, output);
 }
 
 constexpr const char* examples =

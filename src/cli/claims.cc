@@ -32,20 +32,22 @@ class ClaimList {
  public:
   void add(const std::string& scope, const ClaimRecord& record) {
     json_.push_back(json_of(scope, record));
-    table_.row({printable(scope), shown(record.id), name_of(record.state),
+    table_.row({scope, text_or_base64(record.id), name_of(record.state),
                 fmt::format("{}", record.generation), fmt::format("{}", record.attempts),
-                time_text(record.changed_ms), printable(record.owner),
+                time_text(record.changed_ms), record.owner,
                 record.lease_until_ms == 0 ? "" : time_text(record.lease_until_ms),
-                shown(record.result.value_or("")), printable(record.reason)});
+                text_or_base64(record.result.value_or("")), record.reason});
     for (const StepRecord& step : record.steps)
-      steps_.row({printable(scope), shown(record.id), printable(step.name), shown(step.result)});
+      steps_.row({scope, text_or_base64(record.id), step.name, text_or_base64(step.result)});
     any_steps_ = any_steps_ || !record.steps.empty();
   }
   std::size_t size() const { return json_.size(); }
   void write(Output& output, std::string_view none) { write_list(output, json_, table_, none); }
   void write_with_steps(Output& output) {
     write(output, "");
-    if (any_steps_ && !output.json()) output.write("\n" + steps_.text(output.color()));
+    if (!any_steps_ || output.json()) return;
+    output.write_line("");
+    output.write_table(steps_);
   }
 
  private:
@@ -66,7 +68,7 @@ Result<int> list(const ClaimsFlags& flags, Output& output) {
     const auto page = ONCE_TRY(claims->claims(scope, flags.state, flags.from, left + 1));
     for (std::size_t i = 0; i < std::min(left, page.size()); ++i) found.add(scope, page[i]);
     if (page.size() <= left) continue;
-    next = fmt::format("--scope '{}' --from '{}'", printable(scope), shown(page[left].id));
+    next = fmt::format("--scope '{}' --from '{}'", scope, text_or_base64(page[left].id));
     break;
   }
   found.write(output, flags.state ? "there are no claims in this state" : "there are no claims");

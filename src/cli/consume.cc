@@ -54,20 +54,22 @@ class Printer {
   void print(const Delivery& delivery) {
     if (json_) return output_.write_json(json_of(delivery));
     if (output_.format == Format::table) return print_row(delivery);
-    output_.write(delivery.body);
-    output_.write("\n");
+    output_.write_body(delivery.body);
   }
 
  private:
   // Rows are written as they come, so the columns have fixed widths.
   void print_row(const Delivery& delivery) {
     if (!headed_)
-      output_.write(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}\n", "partition", "offset", "id",
-                                "key", "body"));
+      output_.write_line(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}", "partition", "offset",
+                                     "id", "key", "body"));
     headed_ = true;
-    output_.write(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}\n",
-                              partition_number(delivery.partition), delivery.offset,
-                              shown(delivery.id), shown(delivery.key), shown(delivery.body)));
+    const auto cell = [this](std::string_view bytes) {
+      return output_.shown(text_or_base64(bytes));
+    };
+    output_.write_line(fmt::format(
+        "{:>9}  {:>10}  {:<24}  {:<16}  {}", output_.shown(partition_number(delivery.partition)),
+        delivery.offset, cell(delivery.id), cell(delivery.key), cell(delivery.body)));
   }
 
   Output& output_;

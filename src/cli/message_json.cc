@@ -7,7 +7,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/base64.h"
 #include "cli/exit_code.h"
@@ -122,6 +124,23 @@ Status take_field(const std::string& name, const Json& value, Message& message) 
   return {};
 }
 
+// Parses a line, and notes a name that stands twice in an object outside of the body.
+Json parse_envelope(std::string_view line, std::string& doubled) {
+  std::vector<std::set<std::string>> names;  // of the objects that are open
+  bool in_body = false;
+  const auto look = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event != Json::parse_event_t::key) return true;
+    const auto& name = parsed.get_ref<const std::string&>();
+    if (names.size() == 1) in_body = name == "body";
+    const bool seen = !(in_body && names.size() > 1) && !names.back().insert(name).second;
+    if (seen && doubled.empty()) doubled = name;
+    return true;
+  };
+  return Json::parse(line, look, false);
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view bytes) { return simdjson::validate_utf8(bytes.data(), bytes.size()); }
@@ -140,9 +159,9 @@ void put_bytes(Json& json, const std::string& name, std::string_view bytes) {
     json[name + "_base64"] = encode_base64(bytes);
 }
 
-std::string shown(std::string_view bytes) {
+std::string text_or_base64(std::string_view bytes) {
   if (bytes.data() == nullptr) return "(null)";
-  return is_utf8(bytes) ? printable(bytes) : "base64:" + encode_base64(bytes);
+  return is_utf8(bytes) ? std::string(bytes) : "base64:" + encode_base64(bytes);
 }
 
 std::string_view partition_number(std::string_view partition) {
@@ -182,7 +201,9 @@ Json json_of(const Delivery& delivery) {
 }
 
 Result<Message> message_of(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, false);
+  std::string doubled;
+  const Json json = parse_envelope(line, doubled);
+  if (!doubled.empty()) return fail_input(fmt::format("\"{}\" stands twice in an object", doubled));
   if (json.is_discarded()) return fail_input("this is not JSON");
   if (!json.is_object()) return fail_input("this is JSON, but not an object");
   Message message;

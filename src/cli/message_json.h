@@ -19,7 +19,8 @@ Json json_of(const Delivery& delivery);
 
 // Reads one object with id, key, headers, body, encoding and timestamp_ms, all optional. A body
 // that is an object or an array is taken as its own text, byte for byte. The fields that only a
-// log can know (partition, offset, stamp) are skipped; any other is an error (tag "input").
+// log can know (partition, offset, stamp) are skipped; any other is an error (tag "input"), and so
+// is one that stands twice in an object. Nobody looks into a body that is an object or an array.
 Result<Message> message_of(std::string_view line);
 
 // The part of a partition's name that tells it from the others of its topic: "orders/3" is 3.
@@ -31,9 +32,8 @@ void put_bytes(Json& json, const std::string& name, std::string_view bytes);
 // The same for what may be absent: that is null.
 void put_part(Json& json, const std::string& name, std::string_view part);
 
-// Bytes as a table shows them: text without control characters, anything else in base64; (null) for
-// what is absent.
-std::string shown(std::string_view bytes);
+// Bytes as text: what is not UTF-8 is in base64, what is absent is (null).
+std::string text_or_base64(std::string_view bytes);
 
 bool is_utf8(std::string_view bytes);
 

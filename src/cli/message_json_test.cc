@@ -98,5 +98,19 @@ TEST(MessageJson, wrong_lines_are_input_errors_that_name_the_field) {
   }
 }
 
+TEST(MessageJson, field_that_stands_twice_is_refused_but_nobody_looks_into_a_body) {
+  for (const auto line :
+       {R"({"id":"a","id":"a"})"sv, R"({"body":"a","body":"b"})"sv, R"({"id":"a","\u0069d":"b"})"sv,
+        R"({"headers":{"h":"1","h":"2"}})"sv, R"({"headers":[{"name":"h","name":"i"}]})"sv,
+        R"({"body":{"a":1},"id":"a","body":{}})"sv}) {
+    const auto message = message_of(line);
+    ASSERT_FALSE(message) << line;
+    EXPECT_EQ(message.error().tag, "input");
+    EXPECT_NE(message.error().text.find("twice"), std::string::npos) << message.error().text;
+  }
+  EXPECT_EQ(message_of(R"({"body":{"a":1,"a":2},"id":"x"})")->body, R"({"a":1,"a":2})");
+  EXPECT_EQ(message_of(R"({"headers":[{"name":"h"},{"name":"h"}]})")->headers.size(), 2u);
+}
+
 }  // namespace
 }  // namespace once::cli

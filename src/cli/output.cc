@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cli/exit_code.h"
+#include "cli/terminal.h"
 
 namespace once::cli {
 namespace {
@@ -33,15 +34,32 @@ std::size_t terminal_columns() {
 }  // namespace
 
 std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 Output::Output()
-    : color_(::isatty(STDOUT_FILENO) == 1 && wants_color()),
+    : data_terminal_(::isatty(STDOUT_FILENO) == 1),
+      color_(::isatty(STDOUT_FILENO) == 1 && wants_color()),
       talk_color_(::isatty(STDERR_FILENO) == 1 && wants_color()),
       talk_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
+std::string Output::shown(std::string_view text) const { return printable(secrets.redacted(text)); }
+
 void Output::write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void Output::write_line(std::string_view text) { write(shown(text) + "\n"); }
+
+void Output::write_table(const Table& table) {
+  write(table.text(color_, [this](std::string_view cell) { return shown(cell); }));
+}
+
+void Output::write_json(const Json& json) { write(line_of(json)); }
+
+void Output::write_body(std::string_view body) {
+  if (data_terminal_) return write(printable(body) + "\n");
+  write(body);
+  write("\n");
+}
 
 Status Output::flush() {
   errno = 0;
@@ -51,20 +69,28 @@ Status Output::flush() {
 
 void Output::talk(std::string_view sentence) {
   if (quiet) return;
-  std::fwrite(sentence.data(), 1, sentence.size(), stderr);
-  std::fputc('\n', stderr);
+  const std::string line = shown(sentence) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void Output::talk_lines(std::string_view text) {
+  while (true) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    talk(line);
+    if (line.size() == text.size()) return;
+    text.remove_prefix(line.size() + 1);
+  }
 }
 
 void Output::complain(const Error& error) {
-  const std::string line =
-      fmt::format("{}once: error[{}]:{} {}\n", talk_color_ ? "\033[31m" : "", error.tag,
-                  talk_color_ ? "\033[0m" : "", printable(error.text));
+  const std::string line = fmt::format("{}once: error[{}]:{} {}\n", talk_color_ ? "\033[31m" : "",
+                                       error.tag, talk_color_ ? "\033[0m" : "", shown(error.text));
   std::fwrite(line.data(), 1, line.size(), stderr);
   if (!json()) return;
   const Json object = {{"error",
                         {{"tag", error.tag},
                          {"remedy", name_of(error.remedy)},
-                         {"text", error.text},
+                         {"text", secrets.redacted(error.text)},
                          {"exit_code", exit_code_of(error)}}}};
   const std::string machine = line_of(object);
   std::fwrite(machine.data(), 1, machine.size(), stderr);
@@ -75,7 +101,7 @@ void Progress::show(std::string_view line, std::int64_t ticks_ns) {
   if (drawn_ && ticks_ns - drawn_ns_ < redraw_ns) return;
   drawn_ns_ = ticks_ns;
   drawn_ = true;
-  std::string shown(line);
+  std::string shown = output_.shown(line);
   const std::size_t columns = terminal_columns() - 1;
   while (width_of(shown) > columns) shown.pop_back();
   std::fprintf(stderr, "\r\033[K%s", shown.c_str());

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/secrets.h"
 #include "cli/table.h"
 
 namespace once::cli {
@@ -21,10 +22,13 @@ enum class Format : std::uint8_t {
   jsonl,  // one JSON value per line; the same as json where there is one value
 };
 
-// One line of JSON. Bytes that are not UTF-8 are replaced, since JSON cannot hold them.
+// One line of JSON. Bytes that are not UTF-8 are replaced, since JSON cannot hold them; characters
+// that steer a terminal are escaped.
 std::string line_of(const Json& json);
 
-// Where a command writes: data to stdout, talk to stderr. Belongs to `main`; used by one thread.
+// Where a command writes, and the only place where text leaves: data to stdout, talk to stderr.
+// What people read loses known secrets and what could steer their terminal here; JSON and bodies
+// that go to a program keep every byte. Belongs to `main`; used by one thread.
 class Output {
  public:
   Output();  // looks at the terminal and the environment (NO_COLOR, TERM)
@@ -37,19 +41,32 @@ class Output {
   bool talk_color() const { return talk_color_; }  // on stderr
   bool talk_terminal() const { return talk_terminal_; }
 
+  // What is never shown; learn addresses before anything can fail because of them.
+  Secrets secrets;
+
+  // Text as people may see it: without secrets, on one line of a terminal.
+  std::string shown(std::string_view text) const;
+
   // Data. What cannot be written is told by `flush`.
-  void write(std::string_view text);
-  void write_table(const Table& table) { write(table.text(color_)); }
-  void write_json(const Json& json) { write(line_of(json)); }
+  void write_line(std::string_view text);
+  void write_table(const Table& table);
+  void write_json(const Json& json);
+  // A body and a newline: byte for byte, but on a terminal as it can be shown there.
+  void write_body(std::string_view body);
   [[nodiscard]] Status flush();
 
   // A sentence for people.
   void talk(std::string_view sentence);
+  // Several lines of our own words.
+  void talk_lines(std::string_view text);
 
   // `once: error[tag]: text`, and after it a JSON object if JSON was asked for.
   void complain(const Error& error);
 
  private:
+  void write(std::string_view text);
+
+  bool data_terminal_ = false;
   bool color_ = false;
   bool talk_color_ = false;
   bool talk_terminal_ = false;

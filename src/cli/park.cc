@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/url.h"
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -69,9 +70,9 @@ void list_groups(const std::string& scope, const std::vector<ParkedSummary>& par
                     {"last_ms", last.parked_ms},
                     {"reason", group.reason},
                     {"example", summary_of(first)}});
-    table.row({printable(scope), fmt::format("{}", group.number),
+    table.row({scope, fmt::format("{}", group.number),
                grouped(static_cast<std::int64_t>(group.members.size())), time_text(first.parked_ms),
-               time_text(last.parked_ms), printable(group.reason)});
+               time_text(last.parked_ms), group.reason});
   }
 }
 
@@ -81,8 +82,8 @@ void list_each(const std::string& scope, const std::vector<ParkedSummary>& parke
     Json entry = {{"scope", scope}};
     entry.update(summary_of(message));
     json.push_back(std::move(entry));
-    table.row({printable(scope), fmt::format("{}", message.number), time_text(message.parked_ms),
-               shown(message.id), printable(message.reason)});
+    table.row({scope, fmt::format("{}", message.number), time_text(message.parked_ms),
+               text_or_base64(message.id), message.reason});
   }
 }
 
@@ -105,17 +106,17 @@ Result<int> list(const ParkFlags& flags, Output& output) {
 void show_table(Output& output, const std::string& scope, const ParkedRecord& record) {
   Table table({"", ""});
   table.row({"number", fmt::format("{}", record.number)});
-  table.row({"scope", printable(scope)});
+  table.row({"scope", scope});
   table.row({"parked", time_text(record.parked_ms)});
-  table.row({"reason", printable(record.reason)});
+  table.row({"reason", record.reason});
   table.row({"attempts", fmt::format("{}", record.attempts)});
-  table.row({"came from", fmt::format("{} offset {}", printable(record.partition), record.offset)});
-  table.row({"id", shown(record.message.id)});
-  table.row({"key", shown(view_of(record.message.key))});
+  table.row({"came from", fmt::format("{} offset {}", record.partition, record.offset)});
+  table.row({"id", text_or_base64(record.message.id)});
+  table.row({"key", text_or_base64(view_of(record.message.key))});
   table.row({"timestamp", time_text(record.message.timestamp_ms)});
   for (const Header& header : record.message.headers)
-    table.row({"header " + printable(header.name), shown(view_of(header.value))});
-  table.row({"body", shown(view_of(record.message.body))});
+    table.row({"header " + header.name, text_or_base64(view_of(header.value))});
+  table.row({"body", text_or_base64(view_of(record.message.body))});
   output.write_table(table);
 }
 
@@ -257,12 +258,12 @@ void show_plan(Output& output, const Plan& plan) {
     Json entry = summary_of(message);
     entry["note"] = note;
     messages.push_back(std::move(entry));
-    table.row({fmt::format("{}", message.number), time_text(message.parked_ms), shown(message.id),
-               printable(message.reason), note});
+    table.row({fmt::format("{}", message.number), time_text(message.parked_ms),
+               text_or_base64(message.id), message.reason, note});
   }
   if (output.json()) {
     Json json = {{"dry_run", true}, {"action", plan.action}, {"scope", plan.scope}};
-    if (!plan.to.empty()) json["to"] = plan.to;
+    if (!plan.to.empty()) json["to"] = shown_url(plan.to);
     json["count"] = plan.messages.size();
     json["messages"] = std::move(messages);
     return output.write_json(json);
@@ -279,7 +280,7 @@ void show_done(Output& output, const Plan& plan, std::optional<std::size_t> sent
   if (output.json()) {
     Json json = {{"action", plan.action}, {"scope", plan.scope}, {"count", plan.messages.size()}};
     if (sent) json["sent"] = *sent;
-    if (!plan.to.empty()) json["to"] = plan.to;
+    if (!plan.to.empty()) json["to"] = shown_url(plan.to);
     json["numbers"] = plan.numbers();
     return output.write_json(json);
   }
@@ -290,7 +291,7 @@ void show_done(Output& output, const Plan& plan, std::optional<std::size_t> sent
   }
   Table table({"replayed", "sent", "to"});
   table.row({grouped(static_cast<std::int64_t>(plan.messages.size())),
-             grouped(static_cast<std::int64_t>(*sent)), plan.to});
+             grouped(static_cast<std::int64_t>(*sent)), shown_url(plan.to)});
   output.write_table(table);
   if (plan.hindered() > 0)
     output.talk(fmt::format("{} of them may not count as new; --dry-run would have said why",
@@ -342,8 +343,8 @@ Result<int> resume(const ParkFlags& flags, Output& output) {
     if (!url) continue;
     auto sink = ONCE_TRY(open_sink(*url));
     const std::size_t sent = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
-    json.push_back({{"sent", sent}, {"to", *url}});
-    table.row({grouped(static_cast<std::int64_t>(sent)), printable(*url)});
+    json.push_back({{"sent", sent}, {"to", shown_url(*url)}});
+    table.row({grouped(static_cast<std::int64_t>(sent)), shown_url(*url)});
   }
   write_list(output, json, table, "no replay was interrupted");
   return exit_ok;

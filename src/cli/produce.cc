@@ -17,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/line_reader.h"
 #include "cli/message_json.h"
+#include "model/json_fields.h"
 #include "model/message_view.h"
 
 namespace once::cli {
@@ -47,7 +48,7 @@ class Maker {
       maker.rule_ = std::move(*rule);
     }
     if (!flags.key_from.empty()) {
-      if (flags.key_from[0] != '/')
+      if (!is_json_pointer(flags.key_from))
         return fail_usage(fmt::format("--key-from \"{}\" is not a JSON pointer; write /{}",
                                       flags.key_from, flags.key_from));
       maker.key_from_ = flags.key_from;
@@ -68,22 +69,11 @@ class Maker {
 
  private:
   Result<std::string> key_of(const std::optional<std::string>& body) const {
-    if (!body) return fail_input("--key-from needs a JSON body, this message has none");
-    const Json json = Json::parse(*body, nullptr, false);
-    if (json.is_discarded()) return fail_input("--key-from needs a JSON body, this is not JSON");
-    Json::json_pointer pointer;
-    try {
-      pointer = Json::json_pointer(key_from_);
-    } catch (const Json::exception&) {
-      return fail_usage(fmt::format("--key-from \"{}\" is not a JSON pointer", key_from_));
-    }
-    if (!json.contains(pointer))
-      return fail_input(fmt::format("the body has nothing at {} for the key", key_from_));
-    const Json& value = json[pointer];
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_structured() || value.is_null())
-      return fail_input(fmt::format("the body has no text or number at {} for the key", key_from_));
-    return value.dump();
+    const auto fields = JsonFields::parse(view_of(body));
+    if (!fields) return fail_input("--key-from: " + fields.error().text);
+    auto key = fields->scalar(key_from_);
+    if (!key) return fail_input("--key-from: " + key.error().text);
+    return key;
   }
 
   bool json_ = false;

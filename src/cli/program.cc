@@ -3,10 +3,14 @@
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 
+#include "base/exception.h"
 #include "base/failpoint.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -34,11 +38,14 @@ constexpr const char* footer =
 std::string version_text() { return fmt::format("once {} ({})", ONCE_VERSION, ONCE_COMPILER); }
 
 // CLI11 reports by exception; help and version are reported that way too.
-int answer_parse_error(CLI::App& app, Context& context, const CLI::ParseError& error) {
+int answer_parse_error(CLI::App& app, Context& context, std::span<char* const> arguments,
+                       const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     app.exit(error);
     return exit_ok;
   }
+  // Nobody knows what was meant as what: each may be an address without a scheme.
+  for (const std::string_view argument : arguments) context.output.secrets.learn(argument);
   context.output.complain(
       Error{Remedy::stop, "usage", fmt::format("{}; see once --help", error.what()), std::nullopt});
   return exit_usage;
@@ -53,6 +60,16 @@ bool asks_for_json(int argc, char** argv) {
     if (flag && i + 1 < argc && std::string_view(argv[i + 1]).starts_with("json")) return true;
   }
   return false;
+}
+
+// Before anything can fail: addresses that stand in the command line, also as --store=ADDRESS. What
+// has no scheme is an address only where one is expected, and is refused there without being shown.
+void learn_addresses(std::span<char* const> arguments, Secrets& secrets) {
+  for (std::string_view argument : arguments) {
+    if (argument.starts_with("--") && argument.find('=') < argument.find(':'))
+      argument.remove_prefix(argument.find('=') + 1);
+    if (without_credentials(argument) != argument) secrets.learn(argument);
+  }
 }
 
 int run_action(Context& context) {
@@ -75,6 +92,8 @@ void add_output(CLI::App& command, Context& context) {
 }
 
 int run(int argc, char** argv) {
+  // At the limit of a file's size a write fails, as on a full disk, instead of ending the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   Context context;
   CLI::App app(description, "once");
   app.footer(footer);
@@ -94,6 +113,9 @@ int run(int argc, char** argv) {
   add_claims(app, context);
   add_position(app, context);
   add_horizon(app, context);
+  const std::span<char* const> arguments(argv + 1,
+                                         argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
+  learn_addresses(arguments, context.output.secrets);
   if (asks_for_json(argc, argv)) context.output.format = Format::json;
   if (!arm_point_from_environment()) {
     context.output.complain(Error{
@@ -105,10 +127,11 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     return run_action(context);
   } catch (const CLI::ParseError& error) {
-    return answer_parse_error(app, context, error);
+    return answer_parse_error(app, context, arguments, error);
   } catch (const std::exception& error) {
-    context.output.complain(Error{Remedy::recheck, "internal", error.what(), std::nullopt});
-    return exit_recheck;
+    const Error failure = error_from_exception(error);
+    context.output.complain(failure);
+    return exit_code_of(failure);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "base/exception.h"
+
 namespace once::cli {
 namespace {
 
@@ -118,6 +120,18 @@ bool RelayThread::wait(std::int64_t wait_ms) {
 }
 
 void RelayThread::work() {
+  try {
+    send();
+  } catch (const std::exception& exception) {
+    {
+      const std::scoped_lock lock(mutex_);
+      error_ = unsent(error_from_exception(exception));
+    }
+    on_failure_();
+  }
+}
+
+void RelayThread::send() {
   std::int64_t away_ms = idle_ms;
   while (true) {
     const auto sent = step();

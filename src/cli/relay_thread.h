@@ -45,6 +45,7 @@ class RelayThread {
 
   RelayThread() = default;
   void work();
+  void send();
   Result<std::size_t> step();
   bool wait(std::int64_t wait_ms);
 

@@ -61,9 +61,9 @@ Result<Parts> open_parts(const Plan& plan) {
 }
 
 Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
-  const std::string source = plan.redacted(parts.source->traits().name);
-  const std::string store = parts.store->traits().name;
-  if (output.json())
+  const std::string source = output.secrets.redacted(parts.source->traits().name);
+  const std::string store = output.secrets.redacted(parts.store->traits().name);
+  if (output.json()) {
     output.write_json({{"promise", parts.promise},
                        {"scope", plan.options.scope},
                        {"source", source},
@@ -71,9 +71,11 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
                        {"warnings", parts.source->traits().warnings},
                        {"steps", plan.steps.size()},
                        {"emits", plan.emits.size()}});
-  else
-    output.write(fmt::format("{}: {} -> {}, scope {}\n{}\n", plan.file, source, store,
-                             plan.options.scope, parts.promise));
+  } else {
+    output.write_line(
+        fmt::format("{}: {} -> {}, scope {}", plan.file, source, store, plan.options.scope));
+    output.write_line(parts.promise);
+  }
   return exit_ok;
 }
 
@@ -90,13 +92,10 @@ Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
 
 Result<int> run_file(const RunFlags& flags, Output& output) {
   output.quiet = flags.running.quiet;
-  const std::string text = ONCE_TRY(read_file(system_files(), flags.path));
+  const std::string text = ONCE_TRY(read_file(system_files(), flags.path, plan_bytes_max));
   const Plan plan = ONCE_TRY(parse_plan(text, flags.path, variable));
-  auto result = run_plan(flags, plan, output);
-  if (result) return result;
-  Error error = std::move(result).error();
-  error.text = plan.redacted(std::move(error.text));
-  return fail(std::move(error));
+  plan.teach(output.secrets);
+  return run_plan(flags, plan, output);
 }
 
 constexpr const char* examples =

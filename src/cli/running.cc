@@ -39,6 +39,7 @@ class Watch {
     if (now_ns - seen_ns_ < ns_per_second) return;
     const Statistics now = pipeline_.statistics();
     const std::uint64_t handled = handled_by(now);
+    tell_waiting(handled == seen_ ? now.waiting : "");
     const double seconds = static_cast<double>(now_ns - seen_ns_) / 1e9;
     const auto per_second = static_cast<double>(handled - seen_) / seconds;
     seen_ns_ = now_ns;
@@ -61,6 +62,16 @@ class Watch {
   }
 
  private:
+  // What lasts from one tick to the next is told, once; a conflict that is over soon is not.
+  void tell_waiting(const std::string& why) {
+    const bool lasts = why.empty() == waiting_.empty();
+    waiting_ = why;
+    if (!lasts || why.empty() == told_waiting_.empty()) return;
+    told_waiting_ = why;
+    progress_.clear();
+    output_.talk(why.empty() ? "going on" : fmt::format("waiting, and trying again: {}", why));
+  }
+
   static std::uint64_t handled_by(const Statistics& s) {
     return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped;
   }
@@ -119,6 +130,8 @@ class Watch {
   std::int64_t seen_ns_ = began_ns_;
   std::int64_t told_ns_ = began_ns_;
   std::uint64_t seen_ = 0;
+  std::string waiting_;       // why nothing moved at the last tick
+  std::string told_waiting_;  // what people were told about that
 };
 
 }  // namespace
@@ -136,10 +149,13 @@ void tell_warnings(const Source& source, Output& output) {
 
 Result<int> run_until_stopped(const Running& running, SignalWatch& signals, Output& output) {
   const Plan& plan = running.plan;
-  auto relay = ONCE_TRY(RelayThread::open(running.store, plan));
+  // Threads end before what they call: the relay before the pipeline, the signal watch before both,
+  // also when an exception leaves this function because a thread or memory could not be had.
   auto pipeline =
       ONCE_TRY(Pipeline::make(running.source, running.store, running.handler, plan.options));
+  auto relay = ONCE_TRY(RelayThread::open(running.store, plan));
   Watch watch(running.stats_every_s, *pipeline, *relay, output);
+  const SignalWatch::Guard stop_watching(signals);
   relay->start([&] { pipeline->stop(); });
   signals.start([&] { pipeline->stop(); }, [&] { watch.tick(); }, tick_ms);
   const Status ran = pipeline->run();

@@ -53,11 +53,11 @@ Result<int> list_positions(const ProgressFlags& flags, Output& output) {
       Json one = json_of(partition);
       one["scope"] = scope;
       json.push_back(std::move(one));
-      table.row({printable(scope), printable(partition.partition),
+      table.row({scope, partition.partition,
                  offset_text(partition.position.offset),
                  fmt::format("{}", partition.position.fence), time_or_nothing(partition.settled_ms),
                  time_or_nothing(partition.waiting_ms), time_or_nothing(partition.drained_ms),
-                 printable(partition.source_identity)});
+                 partition.source_identity});
     }
   }
   write_list(output, json, table, "there are no positions");
@@ -96,7 +96,7 @@ Result<int> set_position(const ProgressFlags& flags, Output& output) {
         {{"scope", scope}, {"partition", flags.partition}, {"offset", to}, {"was", json_of(*was)}});
   else
     output.write(fmt::format("partition {} of scope {} goes on at {} (it was at {})\n",
-                             printable(flags.partition), printable(scope), offset_text(to),
+                             flags.partition, scope, offset_text(to),
                              offset_text(was->position.offset)));
   return exit_ok;
 }
@@ -111,10 +111,10 @@ Result<int> show_horizon(const ProgressFlags& flags, Output& output) {
                 {"horizon_ms", record.horizon_ms},
                 {"now_ms", record.now_ms},
                 {"partitions", Json::array()}};
-    table.row({printable(scope), record.horizon_ms == 0 ? "none" : time_text(record.horizon_ms)});
+    table.row({scope, record.horizon_ms == 0 ? "none" : time_text(record.horizon_ms)});
     for (const PartitionRecord& partition : record.partitions) {
       one["partitions"].push_back(json_of(partition));
-      table.row({"", "", printable(partition.partition), time_or_nothing(reach_ms(partition)),
+      table.row({"", "", partition.partition, time_or_nothing(reach_ms(partition)),
                  time_or_nothing(partition.settled_ms), time_or_nothing(partition.waiting_ms),
                  time_or_nothing(partition.drained_ms)});
     }
@@ -144,7 +144,7 @@ Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
   if (output.json())
     output.write_json({{"scope", scope}, {"horizon_ms", to_ms}, {"was_ms", was.horizon_ms}});
   else
-    output.write(fmt::format("the horizon of scope {} is {} (it was {})\n", printable(scope),
+    output.write(fmt::format("the horizon of scope {} is {} (it was {})\n", scope,
                              to_ms == 0 ? "none" : time_text(to_ms),
                              was.horizon_ms == 0 ? "none" : time_text(was.horizon_ms)));
   return exit_ok;

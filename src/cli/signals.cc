@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <utility>
 
 namespace once::cli {
@@ -51,7 +52,10 @@ void SignalWatch::work(std::int64_t tick_ms) {
       came_ = number;
       on_signal_();
     }
-    on_tick_();
+    try {
+      on_tick_();
+    } catch (const std::exception&) {  // it only tells how it goes
+    }
   }
 }
 

@@ -18,7 +18,21 @@ class SignalWatch {
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
 
-  // Both are called from the thread; `on_signal` once, at the first signal.
+  // Stops a watch when it goes out of scope, however that comes. Stands behind everything that the
+  // functions given to `start` use.
+  class Guard {
+   public:
+    explicit Guard(SignalWatch& watch) : watch_(watch) {}
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    ~Guard() { watch_.stop(); }
+
+   private:
+    SignalWatch& watch_;
+  };
+
+  // Both are called from the thread; `on_signal` once, at the first signal. A tick that throws, as
+  // without memory, is left out.
   void start(std::function<void()> on_signal, std::function<void()> on_tick, std::int64_t tick_ms);
   void stop();
 

@@ -30,14 +30,18 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text(bool color) const {
+std::string Table::text(bool color,
+                        const std::function<std::string(std::string_view)>& shown) const {
+  std::vector<std::vector<std::string>> rows = rows_;
+  for (auto& cells : rows)
+    for (std::string& cell : cells) cell = shown(cell);
   std::vector<std::size_t> widths(names_.size());
   std::vector<bool> numeric(names_.size());
   for (std::size_t column = 0; column < names_.size(); ++column) {
     widths[column] = width_of(names_[column]);
     bool any = false;
     bool all = true;
-    for (const auto& cells : rows_) {
+    for (const auto& cells : rows) {
       widths[column] = std::max(widths[column], width_of(cells[column]));
       any = any || is_number(cells[column]);
       all = all && (cells[column].empty() || is_number(cells[column]));
@@ -57,7 +61,7 @@ std::string Table::text(bool color) const {
   };
   if (std::any_of(names_.begin(), names_.end(), [](const auto& name) { return !name.empty(); }))
     line(names_, color);
-  for (const auto& cells : rows_) line(cells, false);
+  for (const auto& cells : rows) line(cells, false);
   return text;
 }
 
@@ -75,18 +79,6 @@ std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // not a continuation byte
   }));
-}
-
-std::string printable(std::string_view text) {
-  std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      shown += fmt::format("\\x{:02x}", byte);
-    else
-      shown.push_back(c);
-  }
-  return shown;
 }
 
 }  // namespace once::cli

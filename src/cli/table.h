@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ class Table {
   // Missing cells at the end are empty.
   void row(std::vector<std::string> cells);
 
-  std::string text(bool color) const;
+  // Each cell as `shown` shows it.
+  std::string text(bool color, const std::function<std::string(std::string_view)>& shown) const;
 
  private:
   std::vector<std::string> names_;  // all empty: no line for them
@@ -29,8 +31,5 @@ std::string grouped(std::int64_t number);
 
 // How many columns a terminal needs for UTF-8 text, if every character takes one.
 std::size_t width_of(std::string_view text);
-
-// Text that can be printed on one line of a terminal: control characters are shown as \xNN.
-std::string printable(std::string_view text);
 
 }  // namespace once::cli

@@ -123,7 +123,7 @@ Table table_of(const TopicReport& topic) {
 
 void show(Output& output, const TopicReport& topic) {
   if (output.json()) return output.write_json(json_of(topic));
-  output.write(fmt::format("topic {}: {}\n", printable(topic.name), settings_text(topic)));
+  output.write_line(fmt::format("topic {}: {}", topic.name, settings_text(topic)));
   output.write_table(table_of(topic));
 }
 
@@ -141,7 +141,7 @@ Result<int> list(const TopicFlags& flags, Output& output) {
   Json json = Json::array();
   for (const TopicReport& topic : topics) {
     json.push_back(json_of(topic));
-    std::vector<std::string> row{printable(topic.name), fmt::format("{}", topic.partitions.size()),
+    std::vector<std::string> row{topic.name, fmt::format("{}", topic.partitions.size()),
                                  grouped(messages_in(topic))};
     if (embedded) row.push_back(grouped(bytes_in(topic)));
     table.row(std::move(row));
@@ -167,7 +167,7 @@ Result<int> remove(const TopicFlags& flags, Output& output) {
   if (output.json())
     output.write_json(Json{{"topic", shown_url(flags.url)}, {"deleted", true}});
   else
-    output.write(fmt::format("topic {} is gone\n", shown_url(flags.url)));
+    output.write_line(fmt::format("topic {} is gone", shown_url(flags.url)));
   return exit_ok;
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/secrets.h"
+#include "base/url.h"
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -46,18 +48,18 @@ std::string text_of(const LedgerRecord& record) {
   const bool applied = record.outcome.kind == Outcome::Kind::applied;
   std::string text = name_of(record.outcome.kind);
   if (!record.outcome.detail.empty())
-    text += (applied ? ", result " : ": ") + shown(record.outcome.detail);
-  return text + fmt::format(" ({} offset {})", printable(record.partition), record.offset);
+    text += (applied ? ", result " : ": ") + text_or_base64(record.outcome.detail);
+  return text + fmt::format(" ({} offset {})", record.partition, record.offset);
 }
 
 std::string text_of(const ClaimRecord& record) {
   std::string text = fmt::format("{}, generation {}, attempt {}", name_of(record.state),
                                  record.generation, record.attempts);
-  if (record.result) text += ", result " + shown(*record.result);
-  if (!record.reason.empty()) text += ": " + printable(record.reason);
-  if (!record.owner.empty()) text += ", held by " + printable(record.owner);
+  if (record.result) text += ", result " + text_or_base64(*record.result);
+  if (!record.reason.empty()) text += ": " + record.reason;
+  if (!record.owner.empty()) text += ", held by " + record.owner;
   for (const StepRecord& step : record.steps)
-    text += fmt::format("; step {}: {}", printable(step.name), shown(step.result));
+    text += fmt::format("; step {}: {}", step.name, text_or_base64(step.result));
   return text;
 }
 
@@ -84,8 +86,9 @@ class Trace {
 
   void found_in_source(const Delivery& delivery) {
     add(delivery.timestamp_ms, {}, "source",
-        fmt::format("{} partition {} offset {}: {}", source_, partition_number(delivery.partition),
-                    delivery.offset, shown(delivery.body)),
+        fmt::format("{} partition {} offset {}: {}", shown_url(source_),
+                    partition_number(delivery.partition), delivery.offset,
+                    text_or_base64(delivery.body)),
         json_of(delivery));
   }
 
@@ -102,8 +105,8 @@ class Trace {
                         {"kind", finding.kind},
                         {"text", finding.text},
                         {"record", finding.record}});
-      table.row({timed ? time_text(finding.at_ms) : "now", printable(finding.scope), finding.kind,
-                 finding.text});
+      table.row(
+          {timed ? time_text(finding.at_ms) : "now", finding.scope, finding.kind, finding.text});
     }
     if (!output_.json()) return output_.write_table(table);
     Json json;
@@ -133,8 +136,7 @@ class Trace {
         after = record.number;
         if (record.message.id != id_) continue;
         add(record.parked_ms, scope, "parked",
-            fmt::format("number {}, attempt {}: {}", record.number, record.attempts,
-                        printable(record.reason)),
+            fmt::format("number {}, attempt {}: {}", record.number, record.attempts, record.reason),
             json_of(scope, record));
       }
       if (page.size() < page_count) return {};
@@ -147,8 +149,7 @@ class Trace {
       for (const OperationRecord& line : page) {
         after = line.number;
         if (line.subject != id_ || !is_about_an_id(line)) continue;
-        add(line.at_ms, scope, "operation", line.action + ": " + printable(line.reason),
-            json_of(scope, line));
+        add(line.at_ms, scope, "operation", line.action + ": " + line.reason, json_of(scope, line));
       }
       if (page.size() < page_count) return {};
     }
@@ -161,13 +162,14 @@ class Trace {
       const auto rows = ONCE_TRY(outbox->pending(destination, outbox_count_max));
       if (rows.size() == outbox_count_max)
         output_.talk(fmt::format("only the first {} messages that wait for {} were looked at",
-                                 grouped(outbox_count_max), printable(destination)));
+                                 grouped(outbox_count_max), destination));
       for (const OutboxRow& row : rows) {
         if (row.message.id != id_) continue;
         add(now, {}, "outbox",
-            fmt::format("row {} waits to be sent to {}", row.number, printable(destination)),
+            fmt::format("row {} waits to be sent to {}", row.number,
+                        without_credentials(destination)),
             {{"number", row.number},
-             {"destination", destination},
+             {"destination", without_credentials(destination)},
              {"routed", row.route.has_value()}});
       }
     }

@@ -137,5 +137,28 @@ TEST(Timestamp, moments_of_rfc_3339_are_read) {
     EXPECT_FALSE(parse_timestamp_ms(text)) << text;
 }
 
+TEST(Cell, member_that_stands_twice_on_the_way_to_a_value_is_refused) {
+  const auto value_in = [](std::string_view body, const std::string& pointer) {
+    const std::vector<ValueRule> rules{{.name = "v", .field = pointer, .nullable = true}};
+    Delivery delivery;
+    delivery.body = body;
+    MessageValues values(rules, delivery);
+    const auto cell = values.cell(0);
+    return cell ? Result<Cell>(**cell) : Result<Cell>(fail(cell.error()));
+  };
+  for (const char* body : {R"({"v":"a","v":"a"})", R"({"v":1,"x":[],"\u0076":2})",
+                           R"({"v":{"w":1},"v":null})", R"({"v":[1,2],"v":3})"}) {
+    const auto doubled = value_in(body, "/v");
+    ASSERT_FALSE(doubled) << body;
+    EXPECT_NE(doubled.error().text.find("twice"), std::string::npos) << doubled.error().text;
+  }
+  EXPECT_FALSE(value_in(R"({"o":{"v":1},"o":{}})", "/o/v"));
+  EXPECT_EQ(value_in(R"({"x":1,"v":"a","x":2})", "/v"), Cell("a"s)) << "nobody looks for x";
+  EXPECT_EQ(value_in(R"({"x":1})", "/v"), Cell(nullptr));
+  EXPECT_EQ(value_in(R"({"l":[[1],["a"]]})", "/l/1/0"), Cell("a"s));
+  EXPECT_EQ(value_in(R"({"l":[["a"]]})", "/l/1/0"), Cell(nullptr));
+  EXPECT_EQ(value_in(R"({"l":[["a"]]})", "/l/00"), Cell(nullptr));
+}
+
 }  // namespace
 }  // namespace once

@@ -22,13 +22,8 @@ JsonParser& thread_parser() {
 tl::unexpected<Error> fail_json(simdjson::error_code error) {
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
-  return fail_value(fmt::format("the body is not JSON ({})", simdjson::error_message(error)));
-}
-
-// There is no such place in the document, which may be as well-formed as you like.
-bool is_absent(simdjson::error_code error) {
-  return error == simdjson::NO_SUCH_FIELD || error == simdjson::INDEX_OUT_OF_BOUNDS ||
-         error == simdjson::INCORRECT_TYPE || error == simdjson::INVALID_JSON_POINTER;
+  if (error == doubled_member) return fail_value(json_error_text(error));
+  return fail_value(fmt::format("the body is not JSON ({})", json_error_text(error)));
 }
 
 std::string_view name_of(ondemand::json_type type) {
@@ -104,12 +99,15 @@ Result<JsonBody> JsonBody::parse(std::string_view body) {
 }
 
 Result<std::optional<Cell>> JsonBody::at(std::string_view pointer, ValueType type) const {
-  ondemand::value value;
-  if (const auto error = thread_parser().document.at_pointer(pointer).get(value)) {
-    if (is_absent(error)) return std::nullopt;
-    return fail_json(error);
-  }
-  return ONCE_TRY(cell_of(value, type));
+  Result<Cell> cell = Cell(nullptr);
+  const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
+    cell = cell_of(value, type);
+    return simdjson::SUCCESS;
+  });
+  if (error == simdjson::NO_SUCH_FIELD) return std::nullopt;
+  // What is wrong with the value itself says more, unless it is not known which value is meant.
+  if (error && (cell || error == doubled_member)) return fail_json(error);
+  return ONCE_TRY(std::move(cell));
 }
 
 }  // namespace once

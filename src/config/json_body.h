@@ -15,7 +15,8 @@ class JsonBody {
   [[nodiscard]] static Result<JsonBody> parse(std::string_view body);
 
   // What is at this pointer; unset if there is nothing, nullptr for null. Another type of JSON than
-  // this one can be made of is an error with the tag "value".
+  // this one can be made of is an error with the tag "value", and so is a member that stands twice
+  // in an object on the way.
   [[nodiscard]] Result<std::optional<Cell>> at(std::string_view pointer, ValueType type) const;
 
  private:

@@ -4,17 +4,14 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <functional>
-#include <map>
 
 #include "config/plan_parts.h"
+#include "config/toml_depth.h"
 #include "config/toml_reader.h"
 #include "model/ledger.h"
 
 namespace once {
 namespace {
-
-constexpr std::size_t file_bytes_max = 1 << 20;
 
 constexpr std::array<std::string_view, 9> root_keys{"scope",  "source", "store", "run",  "retry",
                                                     "values", "do",     "emit",  "relay"};
@@ -131,21 +128,19 @@ Status parse_root(const TomlTable& root, Plan& plan) {
   return {};
 }
 
-void replace_all(std::string& text, std::string_view what, std::string_view with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-}
-
-// What stands between the colon and the @ of URL://USER:PASSWORD@HOST.
-std::string password_of(const std::string& url) {
-  const std::size_t begin = url.find("://");
-  if (begin == std::string::npos) return {};
-  const std::size_t end = url.find_first_of("/?", begin + 3);
-  const std::size_t at = url.substr(0, end).rfind('@');
-  const std::size_t colon = url.find(':', begin + 3);
-  if (at == std::string::npos || colon == std::string::npos || colon > at) return {};
-  return url.substr(colon, at + 1 - colon);
+Result<Plan> read_plan(std::string_view text, TomlFile& reading) {
+  Plan plan;
+  plan.file = reading.name;
+  try {
+    const toml::table parsed = toml::parse(text, reading.name);
+    const TomlTable root = ONCE_TRY(TomlTable::open(reading, parsed, "", root_keys));
+    ONCE_TRY(parse_root(root, plan));
+  } catch (const toml::parse_error& error) {
+    return reading.refuse({error.source().begin.line, error.source().begin.column},
+                          fmt::format("this is no TOML: {}", error.description()));
+  }
+  plan.variables = reading.variables;
+  return plan;
 }
 
 }  // namespace
@@ -156,41 +151,34 @@ Error Plan::error_at(Place place, std::string_view tag, std::string_view text) c
   return {Remedy::stop, std::string(tag), fmt::format("{}: {}", where, text), std::nullopt};
 }
 
-std::string Plan::redacted(std::string text) const {
-  // A short value would be found everywhere; where it is a password, the URL below tells.
-  constexpr std::size_t bytes_min = 4;
-  // The longest first: one value may be a part of another.
-  std::multimap<std::size_t, std::string, std::greater<>> by_size;
-  for (const auto& [name, value] : variables) by_size.emplace(value.size(), name);
-  for (const auto& [size, name] : by_size)
-    if (size >= bytes_min) replace_all(text, variables.at(name), fmt::format("${{{}}}", name));
-  std::vector<std::string> urls{source_url, store_url};
-  for (const EmitRule& emit : emits) urls.push_back(emit.to);
-  for (const std::string& url : urls)
-    if (const std::string password = password_of(url); !password.empty())
-      replace_all(text, password, ":***@");
-  return text;
+void Plan::teach(Secrets& secrets) const {
+  for (const auto& [name, value] : variables)
+    secrets.learn_value(value, fmt::format("${{{}}}", name));
+  secrets.learn(source_url);
+  secrets.learn(store_url);
+  for (const EmitRule& emit : emits) secrets.learn(emit.to);
 }
 
 Result<Plan> parse_plan(std::string_view text, const std::string& file,
                         const Environment& environment) {
-  if (text.size() > file_bytes_max)
+  if (text.size() > plan_bytes_max)
     return fail(
         Remedy::stop, "config",
-        fmt::format("{} has {} bytes, at most {} are read", file, text.size(), file_bytes_max));
-  Plan plan;
-  plan.file = file;
+        fmt::format("{} has {} bytes, at most {} are read", file, text.size(), plan_bytes_max));
   TomlFile reading{file, environment};
-  try {
-    const toml::table parsed = toml::parse(text, file);
-    const TomlTable root = ONCE_TRY(TomlTable::open(reading, parsed, "", root_keys));
-    ONCE_TRY(parse_root(root, plan));
-  } catch (const toml::parse_error& error) {
-    return reading.refuse({error.source().begin.line, error.source().begin.column},
-                          fmt::format("this is no TOML: {}", error.description()));
-  }
-  plan.variables = std::move(reading.variables);
-  return plan;
+  if (const auto deep = too_deep_key(text))
+    return reading.refuse({deep->line, deep->column},
+                          fmt::format("a key has at most {} parts", toml_key_parts_max));
+  auto plan = read_plan(text, reading);
+  if (plan) return plan;
+  // What is wrong may be what a variable holds; that is not told.
+  Secrets secrets;
+  Plan unfinished;
+  unfinished.variables = std::move(reading.variables);
+  unfinished.teach(secrets);
+  Error error = std::move(plan).error();
+  error.text = secrets.redacted(error.text);
+  return fail(std::move(error));
 }
 
 }  // namespace once

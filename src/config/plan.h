@@ -4,6 +4,7 @@
 #include <once/pipeline.h>
 #include <once/strategies.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,6 +14,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "base/secrets.h"
 
 namespace once {
 
@@ -148,9 +151,12 @@ struct Plan {
   // An error that says where in the file. The remedy is always `stop`.
   [[nodiscard]] Error error_at(Place place, std::string_view tag, std::string_view text) const;
 
-  // A text without what came from the environment and without passwords of URLs: fit to be shown.
-  [[nodiscard]] std::string redacted(std::string text) const;
+  // What must not be shown: values that came from the environment, and passwords of URLs.
+  void teach(Secrets& secrets) const;
 };
+
+// A description is a small file.
+constexpr std::size_t plan_bytes_max = 1 << 20;
 
 // Reads a file's text. Unknown keys, wrong types and values out of range are errors with the tag
 // "config" that say where; nothing is opened.

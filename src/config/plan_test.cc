@@ -6,6 +6,7 @@
 #include <map>
 
 #include "config/recipe.h"
+#include "config/toml_depth.h"
 
 namespace once {
 namespace {
@@ -160,13 +161,56 @@ TEST(Plan, secrets_are_not_shown) {
   text.replace(text.find("sqlite:${DB:-p.db}"), 18, "${URL}");
   text.replace(text.find("file:data/orders"), 16, "kafka://me:pw@host/orders");
   const Plan plan = parsed(text, {{"URL", "postgresql://u:geheim@db/x"}}).value();
-  const std::string shown =
-      plan.redacted("cannot open postgresql://u:geheim@db/x, nor kafka://me:pw@host/orders");
-  EXPECT_EQ(shown, "cannot open ${URL}, nor kafka://me:***@host/orders");
-  EXPECT_EQ(plan.redacted("user u:geheim@db"), "user u:***@db");
-  Plan nested;
-  nested.variables = {{"DIR", "/home/me"}, {"KEY", "/home/me/hunter2"}};
-  EXPECT_EQ(nested.redacted("no /home/me/hunter2 in /home/me"), "no ${KEY} in ${DIR}");
+  Secrets secrets;
+  plan.teach(secrets);
+  EXPECT_EQ(
+      secrets.redacted("cannot open postgresql://u:geheim@db/x, nor kafka://me:pw@host/orders"),
+      "cannot open ${URL}, nor kafka://me:***@host/orders");
+  EXPECT_EQ(secrets.redacted("user u:geheim@db"), "user u:***@db");
+}
+
+TEST(Plan, value_of_a_variable_that_is_wrong_is_not_shown) {
+  std::string text(whole);
+  text += "\n[run]\norder = \"${ORDER}\"\n";
+  const auto wrong = parsed(text, {{"ORDER", "hunter22"}});
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().text.find("cannot be \"${ORDER}\""), std::string::npos)
+      << wrong.error().text;
+}
+
+// Each part is a table inside of another, and the parser takes them apart by recursion.
+TEST(Plan, key_with_forty_thousand_parts_is_refused_before_it_overflows_the_stack) {
+  std::string key = "a";
+  for (int i = 0; i < 40'000; ++i) key += ".a";
+  for (const std::string& text :
+       {key + " = 1", "[" + key + "]", "x = {" + key + " = 1}", "\n\nx = [\n{" + key + " = 1}]",
+        "'a.b'.\"c\\\"\"." + key + "=1"}) {
+    const auto deep = parsed(text);
+    ASSERT_FALSE(deep);
+    EXPECT_NE(deep.error().text.find("at most 16 parts"), std::string::npos) << deep.error().text;
+  }
+  std::string nested = "x = ";
+  for (int i = 0; i < 40'000; ++i) nested += "[";
+  EXPECT_FALSE(parsed(nested));
+}
+
+TEST(Plan, dots_outside_of_keys_count_for_nothing) {
+  const std::string dots(100, '.');
+  const std::vector<std::string> lines{
+      "# " + dots,
+      "x = \"" + dots + "\"",
+      "x = \"\\\"" + dots + "\"",
+      "x = '" + dots + "'",
+      "x = \"\"\"\n\"" + dots + "\"\"\"\"",
+      "x = '''\n'" + dots + "\n'''''",
+      "x = [0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1]",
+  };
+  for (const std::string& line : lines) EXPECT_FALSE(too_deep_key(line)) << line;
+  EXPECT_FALSE(too_deep_key("a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p = 1"));
+  const auto deep = too_deep_key("x = 1\na.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q = 1");
+  ASSERT_TRUE(deep);
+  EXPECT_EQ(deep->line, 2u);
+  EXPECT_EQ(deep->column, 32u);
 }
 
 TEST(Plan, a_message_to_emit_needs_an_id_of_its_own) {

@@ -164,7 +164,7 @@ class Writer {
       written.end = out_.size();
       members.push_back(written);
     }
-    sort(members);
+    if (!sort(members)) return doubled_member;
     if (!members.empty()) out_.pop_back();
     out_.push_back('}');
     return simdjson::SUCCESS;
@@ -196,20 +196,29 @@ class Writer {
     return append_exact(out_, token) ? simdjson::SUCCESS : simdjson::NUMBER_ERROR;
   }
 
-  // Most producers write members in the same order, and some in the right one: then nothing moves.
-  void sort(std::vector<Member>& members) {
+  // False: two members have the same name. Most producers write members in the same order, and some
+  // in the right one: then nothing moves.
+  bool sort(std::vector<Member>& members) {
     const auto name = [this](const Member& member) {
       return std::string_view(out_).substr(member.begin, member.name_end - member.begin);
     };
     const auto before = [&](const Member& a, const Member& b) { return name(a) < name(b); };
-    if (std::is_sorted(members.begin(), members.end(), before)) return;
+    const auto doubled = [&] {
+      return std::adjacent_find(members.begin(), members.end(),
+                                [&](const Member& a, const Member& b) {
+                                  return name(a) == name(b);
+                                }) != members.end();
+    };
+    if (std::is_sorted(members.begin(), members.end(), before)) return !doubled();
     const std::size_t begin = members.front().begin;
-    std::stable_sort(members.begin(), members.end(), before);
+    std::sort(members.begin(), members.end(), before);
+    if (doubled()) return false;
     std::string sorted;
     sorted.reserve(out_.size() - begin);
     for (const Member& member : members)
       sorted.append(out_, member.begin, member.end - member.begin);
     out_.replace(begin, std::string::npos, sorted);
+    return true;
   }
 
   std::string& out_;

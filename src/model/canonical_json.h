@@ -15,8 +15,8 @@ enum class NumberSpelling : std::uint8_t {
   exact,   // all digits count: 1.50 and 15e-1 are the same, 0.1 and 0.10000000000000001 are not
 };
 
-// Appends a value in one canonical spelling: no blanks, members sorted by name. Members with the
-// same name stay in their order. Deeper than 64 levels is an error.
+// Appends a value in one canonical spelling: no blanks, members sorted by name. Two members
+// with the same name (`doubled_member`) are an error, and so is more than 64 levels.
 [[nodiscard]] simdjson::error_code append_canonical(std::string& out,
                                                     simdjson::ondemand::value value,
                                                     NumberSpelling numbers);

@@ -169,6 +169,24 @@ TEST(IdRule, a_deeply_nested_body_is_refused_and_does_no_harm) {
   EXPECT_EQ(id("digest:/a", with_body(R"({"a":[[1]]})")).size(), 32u);
 }
 
+// Other readers take the last of two members, or the first: an id must not depend on that.
+TEST(IdRule, member_that_stands_twice_on_the_way_to_an_id_is_refused) {
+  for (const char* body :
+       {R"({"id":"a","id":"b"})", R"({"id":"a","x":1,"id":"a"})", R"({"id":"a","\u0069d":"b"})"}) {
+    expect_no_id("json:/id", with_body(body));
+    EXPECT_NE(error("json:/id", with_body(body)).text.find("twice"), std::string::npos);
+    expect_no_id("digest:/id", with_body(body));
+  }
+  expect_no_id("json:/o/id", with_body(R"({"o":{"id":1},"o":{"id":1}})"));
+  expect_no_id("json:/o/id", with_body(R"({"o":{"id":1,"id":2}})"));
+  expect_no_id("json:/l/1/id", with_body(R"({"l":[{},{"id":1,"id":2}]})"));
+  expect_no_id("digest:/o", with_body(R"({"o":{"a":[{"b":1,"b":2}]}})"));
+  EXPECT_EQ(id("json:/id", with_body(R"({"x":1,"id":"a","x":2,"o":{"id":"b"}})")), "a")
+      << "nobody looks for the others";
+  EXPECT_EQ(id("json:/id", with_body(R"({"\u0069d":"a"})")), "a") << "it has this name";
+  EXPECT_EQ(id("json:/a~1b/0", with_body(R"({"a/b":["c"]})")), "c");
+}
+
 TEST(IdRule, different_pairs_of_fields_are_different_ids) {
   EXPECT_TRUE(rc::check([] {
     const auto text =

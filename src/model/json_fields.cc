@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <optional>
 #include <utility>
 
 #include "model/canonical_json.h"
@@ -25,15 +26,23 @@ tl::unexpected<Error> no_id(std::string text) {
 }
 
 tl::unexpected<Error> no_id(std::string_view pointer, simdjson::error_code error) {
-  return no_id(fmt::format("the body has no usable value at {} ({})", pointer,
-                           simdjson::error_message(error)));
+  return no_id(
+      fmt::format("the body has no usable value at {} ({})", pointer, json_error_text(error)));
 }
 
-Result<ondemand::value> find(std::string_view pointer) {
-  ondemand::value found;
-  if (const auto error = thread_parser().document.at_pointer(pointer).get(found))
-    return no_id(pointer, error);
-  return found;
+// A string, number or boolean; unset in place of anything else.
+simdjson::error_code append_scalar(std::optional<std::string>& out, ondemand::value& value) {
+  ondemand::json_type type;
+  if (const auto error = value.type().get(type)) return error;
+  if (type == ondemand::json_type::string) {
+    std::string_view text;
+    if (const auto error = value.get_string().get(text)) return error;
+    out = text;
+    return simdjson::SUCCESS;
+  }
+  if (type != ondemand::json_type::number && type != ondemand::json_type::boolean)
+    return simdjson::SUCCESS;
+  return append_canonical(out.emplace(), value, NumberSpelling::binary);
 }
 
 }  // namespace
@@ -53,32 +62,27 @@ Result<JsonFields> JsonFields::parse(std::string_view body) {
   const simdjson::error_code error = thread_parser().parse(body);
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
-  if (error) return no_id(fmt::format("the body is not JSON ({})", simdjson::error_message(error)));
+  if (error) return no_id(fmt::format("the body is not JSON ({})", json_error_text(error)));
   return JsonFields();
 }
 
 Result<std::string> JsonFields::scalar(std::string_view pointer) const {
-  ondemand::value value = ONCE_TRY(find(pointer));
-  ondemand::json_type type;
-  if (const auto error = value.type().get(type)) return no_id(pointer, error);
-  if (type == ondemand::json_type::string) {
-    std::string_view text;
-    if (const auto error = value.get_string().get(text)) return no_id(pointer, error);
-    if (text.empty()) return no_id(fmt::format("the body has an empty string at {}", pointer));
-    return std::string(text);
-  }
-  if (type != ondemand::json_type::number && type != ondemand::json_type::boolean)
-    return no_id(fmt::format("the body has no string, number or boolean at {}", pointer));
-  std::string text;
-  if (const auto error = append_canonical(text, value, NumberSpelling::binary))
-    return no_id(pointer, error);
-  return text;
+  std::optional<std::string> text;
+  const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
+    return append_scalar(text, value);
+  });
+  if (error) return no_id(pointer, error);
+  if (!text) return no_id(fmt::format("the body has no string, number or boolean at {}", pointer));
+  if (text->empty()) return no_id(fmt::format("the body has an empty string at {}", pointer));
+  return std::move(*text);
 }
 
 Result<std::string> JsonFields::canonical(std::string_view pointer, NumberSpelling numbers) const {
-  const ondemand::value value = ONCE_TRY(find(pointer));
   std::string text;
-  if (const auto error = append_canonical(text, value, numbers)) return no_id(pointer, error);
+  const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
+    return append_canonical(text, value, numbers);
+  });
+  if (error) return no_id(pointer, error);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,21 @@ struct JsonParser {
     return parser.iterate(text.data(), body.size(), text.size()).get(document);
   }
 };
+
+// An object with two members of one name means one thing to one reader and another to the next, so
+// Once refuses it wherever it looks into one: a name on the way of a pointer, or any name in what
+// is put into a canonical form. simdjson has no code for it.
+constexpr simdjson::error_code doubled_member = simdjson::NUM_ERROR_CODES;
+
+// What an error code says, also for `doubled_member`.
+const char* json_error_text(simdjson::error_code error);
+
+// Calls `use` with the value at a JSON pointer (RFC 6901) that is not empty, and goes on to the end
+// of the objects on the way to see that no other has its name. NO_SUCH_FIELD if there is nothing.
+// The value is only valid inside of `use`, and what came of it must not be believed after an error.
+using UseJsonValue = std::function<simdjson::error_code(simdjson::ondemand::value&)>;
+simdjson::error_code use_value_at(simdjson::ondemand::document& document, std::string_view pointer,
+                                  const UseJsonValue& use);
 
 // A token as the document has it, without the blanks behind it.
 inline std::string_view without_blanks(std::string_view token) {

@@ -46,8 +46,9 @@ Result<std::unique_ptr<Source>> open_source(std::string_view text) {
   LogSourceOptions options;
   if (const std::string* end = url.parameter("end")) {
     if (*end != "stop" && *end != "wait")
-      return fail(Remedy::stop, "url",
-                  fmt::format("\"{}\": end is \"{}\", but must be stop or wait", text, *end));
+      return fail(
+          Remedy::stop, "url",
+          fmt::format("\"{}\": end is \"{}\", but must be stop or wait", shown_url(text), *end));
     options.stop_at_end = *end == "stop";
   }
   return open_log_source(address.directory, address.topic, options);
@@ -84,12 +85,12 @@ Result<std::unique_ptr<Store>> open_store(std::string_view text) {
           Remedy::stop, "url",
           fmt::format("\"{}\" has a path, but memory is not kept anywhere; write memory: or "
                       "sqlite:{}",
-                      text, url.path));
+                      shown_url(text), url.path));
     return open_memory_store();
   }
   if (url.path.empty() || url.path.ends_with('/'))
     return fail(Remedy::stop, "url",
-                fmt::format("\"{}\" names no database file; write sqlite:PATH", text));
+                fmt::format("\"{}\" names no database file; write sqlite:PATH", shown_url(text)));
   return open_sqlite_store(url.path);
 }
 

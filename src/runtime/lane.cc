@@ -290,6 +290,7 @@ Status Lane::attempt_once(Content content) {
 void Lane::committed(Content content) {
   ++parts_.counters.transactions;
   store_failures_ = 0;
+  parts_.counters.goes_on();
   if (content.advance)
     for (Item* item : selected_) {
       Owned& partition = *item->task->owned;
@@ -336,7 +337,7 @@ Status Lane::failed(const Error& error, Content content) {
   }
   if (spoiled_by_someone_) return isolate(error);
   switch (error.remedy) {
-    case Remedy::retry: wait_for_store(); return {};
+    case Remedy::retry: wait_for_store(error); return {};
     case Remedy::recheck: doubt_ = content; return {};
     case Remedy::park: return isolate(error);
     case Remedy::stop:
@@ -388,8 +389,9 @@ void Lane::blame(const Culprit& culprit) {
 
 // The store could not do it and nothing happened. That is no fault of any message, so it is tried
 // again without limit, ever more slowly.
-void Lane::wait_for_store() {
+void Lane::wait_for_store(const Error& why) {
   ++store_failures_;
+  parts_.counters.waits(why);
   not_before_ns_ =
       parts_.clock.ticks_ns() + backoff_ms(parts_.options.retry, store_failures_) * ns_per_ms;
 }
@@ -401,7 +403,7 @@ Status Lane::resolve_doubt() {
   if (content.advance) {
     const auto now = positions_now();
     if (!now && now.error().remedy != Remedy::stop) {
-      wait_for_store();
+      wait_for_store(now.error());
       return {};
     }
     doubt_.reset();
@@ -472,7 +474,7 @@ Result<bool> Lane::arrived_late() {
   const auto now = positions_now();
   if (now) return adopt(*now);
   if (now.error().remedy == Remedy::stop) return fail(now.error());
-  wait_for_store();
+  wait_for_store(now.error());
   return true;
 }
 

@@ -152,7 +152,7 @@ class Lane {
   bool adopt(const Positions& now);
   Result<bool> arrived_late();
   void blame(const Culprit& culprit);
-  void wait_for_store();
+  void wait_for_store(const Error& why);
 
   // What the store knows of a partition beside its position (lane_progress.cc).
   std::int64_t waiting_ms(const Owned& partition, std::size_t Task::*from) const;

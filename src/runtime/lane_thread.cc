@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/exception.h"
 #include "base/mutant.h"
 
 namespace once {
@@ -73,6 +74,18 @@ std::vector<Batch> LaneThread::stop() {
 }
 
 void LaneThread::run() {
+  try {
+    work();
+  } catch (const std::exception& exception) {
+    {
+      const std::lock_guard lock(mutex_);
+      news_.failure = error_from_exception(exception);
+    }
+    wake_();
+  }
+}
+
+void LaneThread::work() {
   std::int64_t wait_ms = 0;
   while (true) {
     std::deque<Command> commands;

@@ -45,6 +45,7 @@ class LaneThread {
   using Command = std::function<void(Lane&)>;
 
   void run();
+  void work();
   void post(Command command);
 
   Lane lane_;  // of the thread

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/exception.h"
 #include "base/failpoint.h"
 #include "runtime/backoff.h"
 #include "runtime/forgetter.h"
@@ -131,9 +132,11 @@ template <class Ask>
 auto ThreadedPipeline::until_answered(const Ask& ask) -> std::invoke_result_t<Ask> {
   for (std::uint32_t failures = 1;; ++failures) {
     auto answer = ask();
+    if (answer) counters_.goes_on();
     if (answer || stopping_) return answer;
     const Remedy remedy = answer.error().remedy;
     if (remedy == Remedy::stop || remedy == Remedy::park) return answer;
+    counters_.waits(answer.error());
     std::this_thread::sleep_for(std::chrono::milliseconds(backoff_ms(options_.retry, failures)));
   }
 }
@@ -152,8 +155,13 @@ void ThreadedPipeline::start_lanes() {
 }
 
 Status ThreadedPipeline::run() {
-  start_lanes();
-  return shut_down(loop());
+  try {
+    start_lanes();
+    return shut_down(loop());
+  } catch (const std::exception& exception) {
+    lanes_.clear();  // they end before what they talk to is gone
+    return fail(error_from_exception(exception));
+  }
 }
 
 Status ThreadedPipeline::loop() {
@@ -169,11 +177,12 @@ Status ThreadedPipeline::loop() {
     if (full) wait_for_lanes();
     auto batch = source_.poll(full ? 0 : options_.batch_count_max, options_.batch_wait_ms);
     if (batch) {
-      poll_failures_ = 0;
+      if (std::exchange(poll_failures_, 0) > 0) counters_.goes_on();
       ONCE_TRY(handle(std::move(*batch)));
     } else if (batch.error().remedy == Remedy::stop || batch.error().remedy == Remedy::park) {
       return fail(std::move(batch).error());
     } else {  // polling again is what a recheck would do
+      counters_.waits(batch.error());
       std::this_thread::sleep_for(
           std::chrono::milliseconds(backoff_ms(options_.retry, ++poll_failures_)));
     }

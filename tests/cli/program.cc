@@ -48,7 +48,8 @@ Json Answer::error() const {
   return json.is_object() && json.contains("error") ? json["error"] : Json();
 }
 
-Program::Program(std::vector<std::string> arguments, const std::string& out_path) {
+Program::Program(std::vector<std::string> arguments, const std::string& out_path,
+                 const std::vector<Limit>& limits) {
   ::signal(SIGPIPE, SIG_IGN);
   const auto in = make_pipe();
   const auto out = make_pipe();
@@ -65,6 +66,10 @@ Program::Program(std::vector<std::string> arguments, const std::string& out_path
     std::vector<char*> words{name.data()};
     for (std::string& argument : arguments) words.push_back(argument.data());
     words.push_back(nullptr);
+    for (const Limit& limit : limits) {
+      const rlimit both{limit.value, limit.value};
+      ::setrlimit(static_cast<__rlimit_resource>(limit.resource), &both);
+    }
     ::execv(ONCE_BINARY, words.data());
     ::_exit(127);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <nlohmann/json.hpp>
@@ -26,7 +27,13 @@ struct Answer {
 // The binary `once` as a child process whose input we hold. Destroying it kills it.
 class Program {
  public:
-  explicit Program(std::vector<std::string> arguments, const std::string& out_path = "");
+  // What it may have of a resource (setrlimit).
+  struct Limit {
+    int resource;
+    rlim_t value;
+  };
+  explicit Program(std::vector<std::string> arguments, const std::string& out_path = "",
+                   const std::vector<Limit>& limits = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();

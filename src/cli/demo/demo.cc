@@ -83,7 +83,7 @@ class Stage {
 };
 
 void introduce(const DemoSettings& settings, Output& output) {
-  output.talk(fmt::format(
+  output.talk_lines(fmt::format(
       "A shop takes {} orders. Each order takes stock and is paid; each payment gives points.\n"
       "The parts of the shop are four processes around an embedded log and an SQLite database:\n"
       "\n"
@@ -99,12 +99,12 @@ void introduce(const DemoSettings& settings, Output& output) {
 
 void say_what_is_next(const DemoSettings& settings, const Stage& stage, Output& output) {
   if (!stage.stays()) {
-    output.talk(
+    output.talk_lines(
         "\nThe log and the databases are gone now. To keep them and look at them yourself:\n"
         "  once demo --dir shop");
     return;
   }
-  output.talk(fmt::format(
+  output.talk_lines(fmt::format(
       "\nLook for yourself; everything is still in {0}:\n"
       "  sqlite3 {0}/shop.db 'SELECT order_id, count(*) FROM orders GROUP BY 1 HAVING count(*) > "
       "1'\n"
@@ -130,15 +130,15 @@ Result<DemoResult> perform(const DemoSettings& settings, Output& output) {
   output.talk(fmt::format("With Once: done in {:.1f} s, {} kills, {} stale owners refused.",
                           result.once_report.seconds, result.once_report.kills,
                           result.once.refused));
-  output.talk(
+  output.talk_lines(
       "Now the same log through the usual recipe: look the id up, do the work, mark the id,\n"
       "publish, commit the offset. The same kills, the same lost acks, the same replaced owners.");
 
   Database naive = ONCE_TRY(Database::open(settings.directory + "/naive.db"));
   result.naive_report = ONCE_TRY(conductor.run(naive_scene(settings, naive, result.once.in_log)));
   result.naive = ONCE_TRY(audit(settings, {"naive.db", "naive-orders"}));
-  output.talk(fmt::format("With the recipe: done in {:.1f} s, {} kills.\n",
-                          result.naive_report.seconds, result.naive_report.kills));
+  output.talk_lines(fmt::format("With the recipe: done in {:.1f} s, {} kills.\n",
+                                result.naive_report.seconds, result.naive_report.kills));
   result.seconds = static_cast<double>(system_clock().ticks_ns() - start_ns) / 1e9;
   return result;
 }
@@ -165,7 +165,7 @@ Result<int> demo(DemoSettings settings, Output& output) {
     return fail(Remedy::stop, "broken",
                 fmt::format("{}; look at it in {}", verdict_of(*result), settings.directory));
   }
-  output.talk("\n" + verdict_of(*result));
+  output.talk_lines("\n" + verdict_of(*result));
   say_what_is_next(settings, *stage, output);
   return exit_ok;
 }

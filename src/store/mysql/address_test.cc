@@ -32,5 +32,13 @@ TEST(MysqlAddress, what_is_wrong_is_said_without_the_password) {
   }
 }
 
+TEST(MysqlAddress, ipv6_address_stands_in_brackets) {
+  const MysqlAddress address = MysqlAddress::parse("mysql://me:pw@[::1]:3307/shop").value();
+  EXPECT_EQ(address.host, "::1");
+  EXPECT_EQ(address.port, 3307);
+  EXPECT_EQ(address.where(), "mysql://[::1]:3307/shop");
+  EXPECT_FALSE(MysqlAddress::parse("mysql://[::1:3307/shop"));
+}
+
 }  // namespace
 }  // namespace once

@@ -56,5 +56,12 @@ TEST(RedisAddress, what_is_wrong_is_said_without_the_password) {
   }
 }
 
+TEST(RedisAddress, ipv6_address_stands_in_brackets) {
+  const RedisAddress address = RedisAddress::parse("redis://:pw@[::1]:7000,b/2").value();
+  EXPECT_EQ(address.hosts, (std::vector<Endpoint>{{"::1", 7000}, {"b", 6379}}));
+  EXPECT_EQ(address.where(), "redis://[::1]:7000,b:6379/2");
+  EXPECT_FALSE(RedisAddress::parse("redis://::1"));
+}
+
 }  // namespace
 }  // namespace once

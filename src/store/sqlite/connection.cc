@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/sqlite/connection.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <variant>
 
@@ -21,6 +23,13 @@ bool is_one_of_ours(const char* table) {
   const std::string_view name = table == nullptr ? "" : table;
   // Id makers draw their ranges through the transaction that anyone gets.
   return name.starts_with("once_") && name != "once_counter";
+}
+
+// SQLite would let everybody read a new file; what it puts beside it has the rights of the file.
+// One that is there, or cannot be made, is SQLite's to open or to complain about.
+void make_private(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor >= 0) ::close(descriptor);
 }
 
 }  // namespace
@@ -71,6 +80,7 @@ Row Statement::row() const {
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path,
                                                      const ConnectionOptions& options) {
+  if (options.writes) make_private(path);
   const std::string where = "sqlite:" + path;
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |

@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
+#include "base/file.h"
 #include "base/url.h"
 
 namespace once::kafka {
@@ -43,20 +41,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Status read_properties(Address& address, const std::string& path) {
-  std::ifstream file(path);
-  if (!file)
-    return refuse(fmt::format("cannot read the properties in {}: {}", path, std::strerror(errno)));
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    const std::string_view text = trimmed(line);
-    if (text.empty() || text[0] == '#') continue;
-    const auto equals = text.find('=');
-    if (equals == std::string_view::npos)
-      return refuse(fmt::format("{}:{}: a property is written name=value", path, number));
-    ONCE_TRY(add_property(address, trimmed(text.substr(0, equals)),
-                          std::string(trimmed(text.substr(equals + 1)))));
-  }
-  return {};
+  constexpr std::int64_t bytes_max = 1 << 20;
+  const auto content = read_file(system_files(), path, bytes_max);
+  if (!content) return refuse("properties: " + content.error().text);
+  return address.add_properties(*content, path);
 }
 
 // A user in the URL means SASL over TLS, unless a property says otherwise.
@@ -126,6 +114,21 @@ Result<Address> Address::parse(std::string_view text, Role role) {
     return refuse(
         fmt::format("\"{}\": start=committed needs the group that has committed", shown_url(text)));
   return address;
+}
+
+Status Address::add_properties(std::string_view rest, const std::string& name) {
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::string_view text = trimmed(line);
+    if (text.empty() || text[0] == '#') continue;
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos)
+      return refuse(fmt::format("{}:{}: a property is written name=value", name, number));
+    ONCE_TRY(add_property(*this, trimmed(text.substr(0, equals)),
+                          std::string(trimmed(text.substr(equals + 1)))));
+  }
+  return {};
 }
 
 std::string Address::where() const {

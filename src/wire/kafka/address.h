@@ -29,6 +29,8 @@ struct Address {
   std::vector<std::pair<std::string, std::string>> properties;  // in order; later ones win
 
   static Result<Address> parse(std::string_view url, Role role);
+  // What a file with properties says; `name` is for the error, which shows no value.
+  Status add_properties(std::string_view text, const std::string& name);
   // For people; holds no secret.
   std::string where() const;
 };

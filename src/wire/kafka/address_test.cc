@@ -85,5 +85,12 @@ TEST(KafkaAddress, mistakes_are_answered_with_what_is_known) {
     EXPECT_NE(refused(url).text.find("kafka://HOST:PORT/TOPIC"), std::string::npos) << url;
 }
 
+TEST(KafkaAddress, ipv6_address_stands_in_brackets) {
+  const Address address = Address::parse("kafka://[::1]:9092,b:9093/orders", Role::source).value();
+  EXPECT_EQ(address.hosts, "[::1]:9092,b:9093") << "as librdkafka reads it";
+  EXPECT_EQ(address.where(), "kafka://[::1]:9092,b:9093/orders");
+  EXPECT_FALSE(Address::parse("kafka://[::1:9092/orders", Role::source));
+}
+
 }  // namespace
 }  // namespace once::kafka

@@ -59,6 +59,11 @@ void take_headers(const rd_kafka_message_t& message, Delivery& delivery,
                   std::vector<HeaderView>& into) {
   rd_kafka_headers_t* headers = nullptr;
   if (rd_kafka_message_headers(&message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  take_headers(headers, delivery, into);
+}
+
+void take_headers(const rd_kafka_headers_t* headers, Delivery& delivery,
+                  std::vector<HeaderView>& into) {
   const char* name = nullptr;
   const void* value = nullptr;
   std::size_t size = 0;

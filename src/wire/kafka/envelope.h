@@ -26,7 +26,10 @@ std::optional<Stamp> decode_stamp(std::string_view text);
 // them.
 rd_kafka_headers_t* headers_for(const Message& message, const Stamp& stamp);
 
-// Takes id and stamp out of the headers of a message, and adds the others to `into`, in order.
+// Takes id and stamp out of headers, and adds the others to `into`, in order.
+void take_headers(const rd_kafka_headers_t* headers, Delivery& delivery,
+                  std::vector<HeaderView>& into);
+// The same for the headers of a message, which may have none.
 void take_headers(const rd_kafka_message_t& message, Delivery& delivery,
                   std::vector<HeaderView>& into);
 

@@ -6,17 +6,19 @@ on the loopback address, as an unprivileged user when we are root.
     tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka --dir DIR [--port N]
                     [--set NAME=VALUE ...] [--disk SIZE] [--tls] [--locale NAME]
     tools/server.py stop|kill|restart|remove|status --dir DIR
+    tools/server.py freeze|thaw --dir DIR
     tools/server.py fill|free --dir DIR
     tools/server.py url --dir DIR
 
 `start` makes the data directory when it is new, waits until the server answers and prints its URL
 for --store. `kill` is SIGKILL to all its processes; `start` after it recovers; `remove` also takes
-the directory away. With --disk (root only) the data are on a file system of that size, which
-`fill` fills to the last byte and `free` relieves. With --tls the server has a certificate that
-DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks for the user and
-the password of the URL (SCRAM or PLAIN). With --locale the server runs under that locale, which is
-compiled for it alone (Debian's package "locales" has the sources). Exit codes: 0 done, 1 failed,
-77 this machine does not have the server.
+the directory away. `freeze` stops all its processes as they are (SIGSTOP): connections stay open
+and nothing answers, until `thaw`. With --disk (root only) the data are on a file system of that
+size, which `fill` fills to the last byte and `free` relieves. With --tls the server has a
+certificate that DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks
+for the user and the password of the URL (SCRAM or PLAIN). With --locale the server runs under that
+locale, which is compiled for it alone (Debian's package "locales" has the sources). Exit codes: 0
+done, 1 failed, 77 this machine does not have the server.
 """
 import argparse
 import errno
@@ -591,7 +593,7 @@ def start(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["start", "stop", "kill", "restart", "remove", "status",
-                                           "fill", "free", "url"])
+                                           "freeze", "thaw", "fill", "free", "url"])
     parser.add_argument("kind", nargs="?", choices=sorted(KINDS))
     parser.add_argument("--dir", required=True)
     parser.add_argument("--port", type=int)
@@ -614,6 +616,9 @@ def main():
             print(server.url())
         elif options.action == "status":
             print("running" if is_alive(pid) else "stopped")
+        elif options.action in ("freeze", "thaw"):
+            for member in [pid, *children_of(pid)]:
+                send(member, signal.SIGSTOP if options.action == "freeze" else signal.SIGCONT)
         elif options.action == "fill":
             server.fill()
         elif options.action == "free":

@@ -52,6 +52,11 @@ class Source {
   // The next poll of this partition starts at `offset`; -1 means the oldest message there is.
   // An offset the source no longer has is an error with the tag "gone": messages were lost.
   [[nodiscard]] virtual Status seek(std::string_view partition, std::int64_t offset) = 0;
+
+  // Gives up at once what is held elsewhere, such as the place in a group, for a process that has
+  // to end while its poller is stuck in a store. Any thread may call it; afterwards the source can
+  // only be destroyed.
+  virtual void leave() {}
 };
 
 }  // namespace once

@@ -76,18 +76,32 @@ Handler handler_to(std::string destination) {
   });
 }
 
-Result<int> run_bridge(const BridgeFlags& flags, const Plan& plan, Output& output) {
+// Copies to the end, or until a signal comes. `stopped` says which.
+Result<int> copy(const BridgeFlags& flags, const Plan& plan, Output& output, bool& stopped) {
   SignalWatch signals;
-  PacedSource source(ONCE_TRY(open_source(plan.source_url)), flags.rate);
-  const auto state = ONCE_TRY(open_store(plan.store_url));
+  Patience patience(flags.running.wait_s,
+                    [&](std::string text) { output.talk(plan.redacted(std::move(text))); });
+  PacedSource source(
+      ONCE_TRY(patience.until_there("the source", [&] { return open_source(plan.source_url); })),
+      flags.rate);
+  const auto state =
+      ONCE_TRY(patience.until_there("the store", [&] { return open_store(plan.store_url); }));
   const Handler handler = handler_to(plan.emits.front().destination);
   const std::string promise =
       ONCE_TRY(verify(source.traits(), state->traits(), handler, plan.options));
   tell_warnings(source, output);
   output.talk(fmt::format("once bridge: {}", promise));
-  const int code = ONCE_TRY(run_until_stopped(
-      {plan, source, *state, handler, flags.running.stats_every_s, flags.follow}, signals, output));
-  if (flags.follow || signals.came() != 0) return code;
+  const auto code =
+      run_until_stopped({plan, source, *state, handler, flags.running.stats_every_s, flags.follow},
+                        patience, signals, output);
+  stopped = signals.came() != 0;
+  return code;
+}
+
+Result<int> run_bridge(const BridgeFlags& flags, const Plan& plan, Output& output) {
+  bool stopped = false;
+  const int code = ONCE_TRY(copy(flags, plan, output, stopped));
+  if (flags.follow || stopped) return code;
   return audit_bridge(flags.from, flags.to, plan.options.id, output);
 }
 

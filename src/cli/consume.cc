@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/message_json.h"
 #include "cli/read_to_end.h"
+#include "cli/signals.h"
 #include "open/log_address.h"
 
 namespace once::cli {
@@ -83,9 +85,11 @@ class Consumption {
               Output& output)
       : flags_(flags), from_(from), source_(source), printer_(printer), output_(output) {}
 
+  void stop() { stopping_ = true; }
+
   Status run() {
-    constexpr std::int64_t wait_ms = 1000;
-    while (left() > 0) {
+    constexpr std::int64_t wait_ms = 200;
+    while (left() > 0 && !stopping_) {
       const auto count = static_cast<std::size_t>(std::min<std::int64_t>(left(), 1000));
       const Batch batch = ONCE_TRY(source_.poll(count, wait_ms));
       switch (batch.event) {
@@ -136,7 +140,7 @@ class Consumption {
   }
 
   Status finish() {
-    if (!seen_ && !flags_.partition.empty())
+    if (!stopping_ && !seen_ && !flags_.partition.empty())
       return fail_usage(fmt::format("{} has no partition {}; once topic show lists them",
                                     flags_.url, flags_.partition));
     return output_.flush();
@@ -150,6 +154,7 @@ class Consumption {
   std::optional<TopicInfo> info_;
   std::int64_t taken_ = 0;
   bool seen_ = false;
+  std::atomic<bool> stopping_{false};
 };
 
 // Without --follow the source ends at its end; what the URL says goes first.
@@ -166,10 +171,13 @@ Result<int> consume(const ConsumeFlags& flags, Output& output) {
     return fail_usage("--json and -o table say two things; drop one");
   const From from = ONCE_TRY(parse_from(flags.from));
   const std::string url = ONCE_TRY(bounded(flags));
-  auto source = ONCE_TRY(open_source(url));
+  SignalWatch signals;
+  const auto source = ONCE_TRY(open_source(url));
   Consumption consumption(flags, from, *source, Printer(output, flags.json), output);
+  const SignalWatch::Scope stoppable(
+      signals, {.on_signal = [&] { consumption.stop(); }, .on_overdue = [&] { source->leave(); }});
   ONCE_TRY(consumption.run());
-  return exit_ok;
+  return signals.came() == 0 ? int{exit_ok} : 128 + signals.came();
 }
 
 constexpr const char* examples =

@@ -41,6 +41,7 @@ class PacedSource final : public Source {
   Status seek(std::string_view partition, std::int64_t offset) override {
     return source_->seek(partition, offset);
   }
+  void leave() override { source_->leave(); }
 
  private:
   const std::unique_ptr<Source> source_;

@@ -82,7 +82,11 @@ Result<std::unique_ptr<RelayThread>> RelayThread::open(Store& store, const Plan&
   for (const EmitRule& emit : plan.emits) {
     if (!opened.insert(emit.destination).second) continue;
     auto sink = open_sink(emit.to);
-    if (!sink) return fail(plan.error_at(emit.place, sink.error().tag, sink.error().text));
+    if (!sink) {
+      Error error = plan.error_at(emit.place, sink.error().tag, sink.error().text);
+      error.remedy = sink.error().remedy;
+      return fail(std::move(error));
+    }
     if (fresh) ONCE_TRY(check_producer(**sink, plan, emit));
     Sink* to = sink->get();
     RelayOptions options;

@@ -49,14 +49,18 @@ struct Parts {
   std::string promise;
 };
 
-Result<Parts> open_parts(const Plan& plan) {
+// Nothing is opened while the file is wrong. A source that is only opened is no member of its group
+// yet, so that nobody waits for it while the store is away.
+Result<Parts> open_parts(const Plan& plan, Patience& patience) {
   Parts parts;
   parts.recipe = ONCE_TRY(Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url))));
-  parts.source = ONCE_TRY(open_source(plan.source_url));
-  parts.store = ONCE_TRY(open_store(plan.store_url));
+  parts.source =
+      ONCE_TRY(patience.until_there("the source", [&] { return open_source(plan.source_url); }));
+  parts.store =
+      ONCE_TRY(patience.until_there("the store", [&] { return open_store(plan.store_url); }));
   parts.promise = ONCE_TRY(verify(parts.source->traits(), parts.store->traits(),
                                   handler_of(parts.recipe), plan.options));
-  ONCE_TRY(parts.recipe->check(*parts.store));
+  ONCE_TRY(patience.until_there("the store", [&] { return parts.recipe->check(*parts.store); }));
   return parts;
 }
 
@@ -79,15 +83,26 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
   return exit_ok;
 }
 
-Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
-  SignalWatch signals;
-  Parts parts = ONCE_TRY(open_parts(plan));
+Result<int> check_plan(const Plan& plan, Patience& patience, Output& output) {
+  const Parts parts = ONCE_TRY(open_parts(plan, patience));
   tell_warnings(*parts.source, output);
-  if (flags.check) return tell_promise(plan, parts, output);
+  return tell_promise(plan, parts, output);
+}
+
+Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
+  const auto tell = [&](std::string text) { output.talk(plan.redacted(std::move(text))); };
+  if (flags.check) {
+    Patience patience(flags.running.wait_s.value_or(0), tell);
+    return check_plan(plan, patience, output);
+  }
+  SignalWatch signals;
+  Patience patience(flags.running.wait_s, tell);
+  Parts parts = ONCE_TRY(open_parts(plan, patience));
+  tell_warnings(*parts.source, output);
   output.talk(fmt::format("{}: {}", plan.file, parts.promise));
   return run_until_stopped(
       {plan, *parts.source, *parts.store, handler_of(parts.recipe), flags.running.stats_every_s},
-      signals, output);
+      patience, signals, output);
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {

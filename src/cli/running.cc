@@ -17,11 +17,14 @@ namespace once::cli {
 namespace {
 
 constexpr std::int64_t ns_per_second = 1'000'000'000;
-constexpr std::int64_t tick_ms = 100;
 // For how long a run that has reached its end tries to send what it emitted, and one that was told
 // to stop.
 constexpr std::int64_t send_at_end_ms = 30'000;
 constexpr std::int64_t send_at_stop_ms = 1'000;
+
+constexpr std::string_view overdue =
+    "what is in hand cannot be finished: ending as after a crash. What is not committed is handled "
+    "after the next start";
 
 // What is known while it runs, for people.
 class Watch {
@@ -141,26 +144,43 @@ void add_running_flags(CLI::App& command, RunningFlags& flags) {
       ->check(CLI::Range(1, 86400).description(""))
       ->option_text("N");
   command.add_flag("--quiet", flags.quiet, "No talk on stderr but errors");
+  command
+      .add_option("--wait", flags.wait_s,
+                  "Wait N seconds for what is away at the start (without limit)")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->option_text("N");
 }
 
 void tell_warnings(const Source& source, Output& output) {
   for (const std::string& warning : source.traits().warnings) output.talk("warning: " + warning);
 }
 
-Result<int> run_until_stopped(const Running& running, SignalWatch& signals, Output& output) {
+Result<int> run_until_stopped(const Running& running, Patience& patience, SignalWatch& signals,
+                              Output& output) {
   const Plan& plan = running.plan;
-  // Threads end before what they call: the relay before the pipeline, the signal watch before both,
-  // also when an exception leaves this function because a thread or memory could not be had.
-  auto pipeline =
-      ONCE_TRY(Pipeline::make(running.source, running.store, running.handler, plan.options));
-  auto relay = ONCE_TRY(RelayThread::open(running.store, plan));
+  // Threads end before what they call: the relay before the pipeline, and the signal watch calls
+  // neither outside of its scope, even if an exception leaves this function because a thread or
+  // memory could not be had.
+  auto pipeline = ONCE_TRY(patience.until_there("the store", [&] {
+    return Pipeline::make(running.source, running.store, running.handler, plan.options);
+  }));
+  auto relay = ONCE_TRY(patience.until_there(
+      "a destination", [&] { return RelayThread::open(running.store, plan); }));
   Watch watch(running.stats_every_s, *pipeline, *relay, output);
-  const SignalWatch::Guard stop_watching(signals);
   relay->start([&] { pipeline->stop(); });
-  signals.start([&] { pipeline->stop(); }, [&] { watch.tick(); }, tick_ms);
-  const Status ran = pipeline->run();
-  const Status sent = relay->finish(signals.came() == 0 ? send_at_end_ms : send_at_stop_ms);
-  signals.stop();
+  Status ran;
+  Status sent;
+  {
+    const SignalWatch::Scope stoppable(signals, {.on_signal = [&] { pipeline->stop(); },
+                                                 .on_overdue =
+                                                     [&] {
+                                                       output.talk(overdue);
+                                                       running.source.leave();
+                                                     },
+                                                 .on_tick = [&] { watch.tick(); }});
+    ran = pipeline->run();
+    sent = relay->finish(signals.came() == 0 ? send_at_end_ms : send_at_stop_ms);
+  }
   watch.clear();
   if (running.report) watch.report();
   if (!ran) return fail(ran.error());

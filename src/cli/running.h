@@ -6,8 +6,10 @@
 #include <once/store.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "cli/output.h"
+#include "cli/patience.h"
 #include "cli/signals.h"
 #include "config/plan.h"
 
@@ -21,6 +23,7 @@ namespace once::cli {
 struct RunningFlags {
   std::int64_t stats_every_s = 0;  // 0: only on a terminal
   bool quiet = false;
+  std::optional<std::int64_t> wait_s;  // for what is away at the start; unset: for ever
 };
 void add_running_flags(CLI::App& command, RunningFlags& flags);
 
@@ -40,7 +43,7 @@ struct Running {
 // Runs it to its end, or until a signal comes; shows how it goes, and what became of the messages.
 // This thread polls, each lane has one, the relay has one, and one waits for signals and draws.
 // First the pipeline ends, then what it emitted is sent. Answers the exit code.
-[[nodiscard]] Result<int> run_until_stopped(const Running& running, SignalWatch& signals,
-                                            Output& output);
+[[nodiscard]] Result<int> run_until_stopped(const Running& running, Patience& patience,
+                                            SignalWatch& signals, Output& output);
 
 }  // namespace once::cli

@@ -176,6 +176,63 @@ TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
   EXPECT_EQ(read, ids(50));
 }
 
+// librdkafka alone waits for the end of the session before it gives up.
+TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
+  {
+    auto sink = open_kafka_sink(url_).value();
+    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+  }
+  auto source = open_kafka_source(url_ + "?group=g&session.timeout.ms=45000").value();
+  std::size_t read = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (read < 50 && std::chrono::steady_clock::now() < deadline) {
+    const Batch batch = source->poll(100, 50).value();
+    if (batch.event == Batch::Event::assigned) {
+      ASSERT_TRUE(source->seek(batch.partition, -1));
+    }
+    read += batch.deliveries.size();
+    ASSERT_TRUE(source->ack(batch.deliveries));  // something to commit when it is closed
+  }
+  ASSERT_EQ(read, 50u);
+  rd_kafka_mock_broker_set_down(cluster_.get(), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const auto began = std::chrono::steady_clock::now();
+  source.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(6));
+}
+
+// The pipeline looks at the last message that was handled before it goes on behind it.
+TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
+  {
+    auto sink = open_kafka_sink(url_).value();
+    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+  }
+  for (const char* more : {"", "?group=g"}) {
+    auto source = open_kafka_source(url_ + more).value();
+    std::vector<std::int64_t> read;
+    bool went_back = false;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (read.size() < 1 + 1 + 50 && std::chrono::steady_clock::now() < deadline) {
+      const auto batch = source->poll(1, 50);
+      ASSERT_TRUE(batch) << batch.error().text;
+      if (batch->event == Batch::Event::assigned) {
+        ASSERT_TRUE(source->seek(batch->partition, batch->partition == "orders/0" ? 49 : -1));
+      }
+      for (const Delivery& delivery : batch->deliveries) read.push_back(delivery.offset);
+      if (read.size() == 1 && !went_back) {
+        went_back = true;
+        ASSERT_TRUE(source->seek("orders/0", 20));
+      }
+      if (read.size() == 2 && !batch->deliveries.empty()) {
+        ASSERT_TRUE(source->seek("orders/0", 0));
+      }
+    }
+    std::vector<std::int64_t> wanted{49, 20};
+    for (std::int64_t i = 0; i < 50; ++i) wanted.push_back(i);
+    EXPECT_EQ(read, wanted) << more;
+  }
+}
+
 TEST_F(KafkaMock, a_member_that_the_group_has_forgotten_joins_again_and_loses_nothing) {
   {
     auto sink = open_kafka_sink(url_).value();

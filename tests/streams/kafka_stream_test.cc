@@ -166,7 +166,8 @@ TEST(KafkaSourceAlone, may_leave_its_group_before_it_gets_a_partition) {
   Member keeper(url, "hasty");
   ASSERT_TRUE(drive({&keeper}, [&] { return keeper.owned.size() == 4; }));
   for (int i = 0; i < 8; ++i) {
-    const Member hasty(url, "hasty");
+    Member hasty(url, "hasty");
+    hasty.step();  // joins
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(40 * i);
     while (std::chrono::steady_clock::now() < until) keeper.step();
   }
@@ -218,6 +219,26 @@ TEST(KafkaSourceAlone, messages_that_kafka_has_deleted_are_gone_and_not_skipped)
   EXPECT_EQ(gone.error().tag, "gone");
   EXPECT_NE(gone.error().text.find("the oldest is 4"), std::string::npos) << gone.error().text;
   EXPECT_TRUE(source->seek(news.partition, 4));
+}
+
+TEST(KafkaSourceAlone, a_position_beyond_the_end_is_gone) {
+  const std::string url = new_topic(1);
+  Shop(url).send(0, 0, 3);
+  auto source = open_kafka_source(url).value();
+  const Batch news = source->poll(10, 100).value();
+  ASSERT_EQ(news.event, Batch::Event::assigned);
+  const Status gone = source->seek(news.partition, 1000);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().tag, "gone") << gone.error().text;
+}
+
+TEST(KafkaSourceAlone, names_its_cluster_and_all_partitions) {
+  const std::string url = new_topic(3);
+  const SourceTraits traits = open_kafka_source(url + "?group=only_looks").value()->traits();
+  EXPECT_EQ(traits.identity, "kafka:b25jZS1rYWZrYS10ZXN0cw") << "the cluster id in tools/server.py";
+  const std::string topic = topic_of(url);
+  EXPECT_EQ(traits.partitions,
+            (std::vector<std::string>{topic + "/0", topic + "/1", topic + "/2"}));
 }
 
 TEST(KafkaSourceAlone, messages_of_an_aborted_transaction_are_not_seen) {

@@ -108,7 +108,7 @@ void ChaosProxy::serve(int client) {
   Pipe pipe;
   pipe.client = client;
   pipe.server = connect_to(target_port_);
-  bool open = pipe.server >= 0;
+  bool open = pipe.server >= 0 && !hanging_up_;
   while (open && !stopping_ && generation == generation_) {
     std::array<pollfd, 2> ready{pollfd{pipe.client, POLLIN, 0}, pollfd{pipe.server, POLLIN, 0}};
     if (stalled_) {

@@ -41,6 +41,8 @@ class ChaosProxy {
   void delay(std::int64_t ms) { delay_ms_ = ms; }
   // Nothing passes, and nobody is told: a hung network.
   void stall(bool stalled) { stalled_ = stalled; }
+  // New connections are accepted and closed at once.
+  void hang_up(bool hanging_up) { hanging_up_ = hanging_up; }
   // Cuts all connections and takes new ones.
   void cut_all();
 
@@ -58,6 +60,7 @@ class ChaosProxy {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> fired_{false};
   std::atomic<bool> stalled_{false};
+  std::atomic<bool> hanging_up_{false};
   std::atomic<std::int64_t> delay_ms_{0};
   std::atomic<std::uint64_t> generation_{0};
   std::mutex mutex_;

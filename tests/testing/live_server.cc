@@ -95,6 +95,8 @@ void LiveServer::must(const std::string& action) const {
 void LiveServer::kill() { must("kill"); }
 void LiveServer::stop() { must("stop"); }
 void LiveServer::start() { must("start"); }
+void LiveServer::freeze() { must("freeze"); }
+void LiveServer::thaw() { must("thaw"); }
 void LiveServer::fill_disk() { must("fill"); }
 void LiveServer::free_disk() { must("free"); }
 bool LiveServer::is_running() const { return run("status").output == "running\n"; }

@@ -39,6 +39,9 @@ class LiveServer {
   void kill();
   void start();
   void stop();
+  // Connections stay open and nothing answers, until it is thawed.
+  void freeze();
+  void thaw();
   // Some servers end themselves, when their disk is full.
   bool is_running() const;
   void fill_disk();

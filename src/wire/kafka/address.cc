@@ -13,7 +13,8 @@
 namespace once::kafka {
 namespace {
 
-constexpr std::array<std::string_view, 4> source_parameters{"group", "start", "end", "properties"};
+constexpr std::array<std::string_view, 5> source_parameters{"group", "member", "start", "end",
+                                                            "properties"};
 constexpr std::array<std::string_view, 1> sink_parameters{"properties"};
 
 // What our promises stand on; nobody else may set it.
@@ -82,7 +83,7 @@ Status set_parameter(Address& address, const std::string& name, const std::strin
   if (name == "properties") return read_properties(address, value);
   if (name == "end") return choose(name, value, "stop", "wait", address.stop_at_end);
   if (name == "start") return choose(name, value, "committed", "earliest", address.start_committed);
-  address.group = value;
+  (name == "member" ? address.member : address.group) = value;
   return {};
 }
 
@@ -113,6 +114,8 @@ Result<Address> Address::parse(std::string_view text, Role role) {
   if (address.start_committed && address.group.empty())
     return refuse(
         fmt::format("\"{}\": start=committed needs the group that has committed", shown_url(text)));
+  if (!address.member.empty() && address.group.empty())
+    return refuse(fmt::format("\"{}\": a member needs its group; add group=", shown_url(text)));
   return address;
 }
 

@@ -18,12 +18,13 @@ enum class Role : std::uint8_t { source, sink, cluster };
 //   kafka://[USER:PASSWORD@]HOST:PORT[,HOST:PORT...]/TOPIC[?NAME=VALUE&...]
 //
 // A name with a dot is a property of librdkafka; `properties=FILE` reads many of them, one
-// NAME=VALUE a line. Of ours there are, for a source, `group`, `start` and `end`. A cluster is
-// named without a topic.
+// NAME=VALUE a line. Of ours there are, for a source, `group`, `member`, `start` and `end`. A
+// cluster is named without a topic.
 struct Address {
   std::string hosts;
   std::string topic;
   std::string group;             // empty: all partitions are ours, without a group
+  std::string member;            // of the group, known by this name after a restart; empty: dynamic
   bool start_committed = false;  // where the store has no position, start where the group was
   bool stop_at_end = false;
   std::vector<std::pair<std::string, std::string>> properties;  // in order; later ones win

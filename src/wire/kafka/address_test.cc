@@ -29,6 +29,14 @@ TEST(KafkaAddress, has_hosts_a_topic_and_choices) {
   EXPECT_TRUE(address.stop_at_end);
 }
 
+TEST(KafkaAddress, a_member_has_a_name_in_its_group) {
+  EXPECT_EQ(source_of("kafka://a/t?group=points&member=host-1").member, "host-1");
+  EXPECT_EQ(source_of("kafka://a/t?group=points").member, "");
+  EXPECT_NE(refused("kafka://a/t?member=host-1").text.find("add group="), std::string::npos);
+  EXPECT_NE(refused("kafka://a/t?member=x", Role::sink).text.find("known: properties"),
+            std::string::npos);
+}
+
 TEST(KafkaAddress, of_a_cluster_has_no_topic) {
   const Address address =
       Address::parse("kafka://me:secret@a:9092?ssl.ca.location=ca.pem", Role::cluster).value();

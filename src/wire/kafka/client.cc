@@ -9,7 +9,7 @@
 namespace once::kafka {
 namespace {
 
-void say_nothing(const rd_kafka_t*, int, const char*, const char*) {}
+void discard_log(const rd_kafka_t*, int, const char*, const char*) {}
 
 Status set(rd_kafka_conf_t& conf, const std::string& name, const std::string& value,
            std::string_view where) {
@@ -20,29 +20,37 @@ Status set(rd_kafka_conf_t& conf, const std::string& name, const std::string& va
   return fail(Remedy::stop, "url", fmt::format("{}: {}", where, text.data()));
 }
 
-// Who speaks another protocol hangs up in the middle of the first sentence, and so does a broker
-// that dies just then: only librdkafka's text tells that it was so early, and only time that it is
-// always so.
-bool is_misunderstanding(std::string_view complaint) {
+using std::chrono::steady_clock;
+
+// A TLS and a plaintext side that meet look like a connection that ends early; so does a broker, or
+// a proxy before it, that is just starting or stopping. Only librdkafka's text tells that the end
+// was so early, and only time that it is always so.
+bool looks_like_mismatch(std::string_view reason) {
   constexpr std::array<std::string_view, 3> texts{
       "incorrect security.protocol", "PLAINTEXT broker listener", "unexpected eof while reading"};
   return std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
-    return complaint.find(text) != std::string_view::npos;
+    return reason.find(text) != std::string_view::npos;
   });
 }
-constexpr int suspicion_ms = 1000;
+constexpr std::chrono::milliseconds mismatch_confirm(3'500);
 
-// Complaints that explain why nothing works, as opposed to one broker of many being away.
-bool is_reason(rd_kafka_resp_err_t code, std::string_view complaint) {
+// A complaint that explains why nothing works, as opposed to one broker of many being away.
+bool is_root_cause(rd_kafka_resp_err_t code, std::string_view reason) {
   return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-         (code == RD_KAFKA_RESP_ERR__SSL && !is_misunderstanding(complaint));
+         (code == RD_KAFKA_RESP_ERR__SSL && !looks_like_mismatch(reason));
 }
+
+// How long a cluster of which no broker can be connected to is tried.
+constexpr std::chrono::milliseconds all_down_patience(3'000);
 
 // Before this version, what librdkafka says in SCRAM is not what brokers of Kafka 4 want to hear.
 constexpr int scram_version = 0x02060100;
 constexpr std::string_view scram_advice =
     "; or it is right: before 2.6.1 librdkafka's SCRAM does not work with Kafka 4, so use a newer "
     "one or sasl.mechanism=PLAIN over TLS";
+
+// A broker that comes back is found soon.
+constexpr const char* reconnect_ms_max = "1000";
 
 bool has_broken_scram(const Address& address) {
   std::string mechanism;
@@ -59,17 +67,18 @@ Result<std::shared_ptr<Client>> Client::make(rd_kafka_type_t type, const Address
   Conf conf(rd_kafka_conf_new());
   const std::string where = address.where();
   ONCE_TRY(set(*conf, "client.id", "once", where));
+  ONCE_TRY(set(*conf, "reconnect.backoff.max.ms", reconnect_ms_max, where));
   ONCE_TRY(set(*conf, "bootstrap.servers", address.hosts, where));
   for (const auto& [name, value] : address.properties) ONCE_TRY(set(*conf, name, value, where));
   for (const auto& [name, value] : ours) ONCE_TRY(set(*conf, name, value, where));
   std::shared_ptr<Client> client(new Client(address, opaque));
   rd_kafka_conf_set_opaque(conf.get(), client.get());
-  rd_kafka_conf_set_error_cb(conf.get(), heard);
+  rd_kafka_conf_set_error_cb(conf.get(), on_error);
   std::array<char, 16> debug{};
   std::size_t debug_size = debug.size();
   if (rd_kafka_conf_get(conf.get(), "debug", debug.data(), &debug_size) != RD_KAFKA_CONF_OK ||
       debug[0] == '\0')
-    rd_kafka_conf_set_log_cb(conf.get(), say_nothing);
+    rd_kafka_conf_set_log_cb(conf.get(), discard_log);
   if (prepare) prepare(*conf);
   std::array<char, 512> text{};
   client->handle_ = rd_kafka_new(type, conf.get(), text.data(), text.size());
@@ -89,29 +98,41 @@ Client::~Client() {
   if (handle_ != nullptr) rd_kafka_destroy(handle_);
 }
 
-void Client::heard(rd_kafka_t*, int code, const char* reason, void* opaque) {
+bool Client::Complaint::is_root_cause() const { return kafka::is_root_cause(code, text); }
+
+bool Client::Complaint::is_protocol_mismatch() const {
+  return mismatch_since && steady_clock::now() - *mismatch_since >= mismatch_confirm;
+}
+
+void Client::on_error(rd_kafka_t*, int number, const char* reason, void* opaque) {
   Client& client = of(opaque);
   const std::lock_guard lock(client.mutex_);
-  auto heard_code = static_cast<rd_kafka_resp_err_t>(code);
+  Complaint& last = client.complaint_;
+  auto code = static_cast<rd_kafka_resp_err_t>(number);
+  if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+    last.all_down = true;
+    if (!last.text.empty()) return;  // that says nothing but that there were complaints
+  } else if (!looks_like_mismatch(reason)) {
+    last.mismatch_since.reset();
+  } else if (!last.mismatch_since) {
+    last.mismatch_since = steady_clock::now();
+  }
   // librdkafka calls it a matter of transport when it finds out early enough.
   if (std::string_view(reason).find("certificate verify failed") != std::string_view::npos)
-    heard_code = RD_KAFKA_RESP_ERR__SSL;
-  if (is_reason(client.complaint_code_, client.complaint_) && !is_reason(heard_code, reason))
-    return;
-  // That says nothing but that there were complaints.
-  if (heard_code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !client.complaint_.empty()) return;
-  client.complaint_ = reason;
-  client.complaint_code_ = heard_code;
+    code = RD_KAFKA_RESP_ERR__SSL;
+  if (last.is_root_cause() && !kafka::is_root_cause(code, reason)) return;
+  last.text = reason;
+  last.code = code;
 }
 
 Error Client::error(rd_kafka_resp_err_t code, std::string_view what,
                     std::string_view native) const {
   const std::lock_guard lock(mutex_);
   const bool away = error_from_kafka(code, {}, {}).tag == "away";
-  if (!away || complaint_.empty()) return error_from_kafka(code, where_, what, native);
-  const bool is_known = is_reason(complaint_code_, complaint_);
-  Error error = error_from_kafka(is_known ? complaint_code_ : code, where_, what, complaint_);
-  if (complaint_code_ == RD_KAFKA_RESP_ERR__AUTHENTICATION && scram_broken_)
+  if (!away || complaint_.text.empty()) return error_from_kafka(code, where_, what, native);
+  const rd_kafka_resp_err_t cause = complaint_.is_root_cause() ? complaint_.code : code;
+  Error error = error_from_kafka(cause, where_, what, complaint_.text);
+  if (complaint_.code == RD_KAFKA_RESP_ERR__AUTHENTICATION && scram_broken_)
     error.text += scram_advice;
   return error;
 }
@@ -120,17 +141,16 @@ Error Client::error(const Failure& failure, std::string_view what) const {
   return error(rd_kafka_error_code(failure.get()), what, rd_kafka_error_string(failure.get()));
 }
 
-std::pair<rd_kafka_resp_err_t, std::string> Client::complaint() {
+Client::Complaint Client::complaint() {
   rd_kafka_poll(handle_, 0);
   const std::lock_guard lock(mutex_);
-  return {complaint_code_, complaint_};
+  return complaint_;
 }
 
 // What was said before a question explains nothing about its answer.
 void Client::forget_complaints() {
   const std::lock_guard lock(mutex_);
-  complaint_.clear();
-  complaint_code_ = RD_KAFKA_RESP_ERR_NO_ERROR;
+  complaint_ = {};
 }
 
 Result<Event> Client::ask(std::string_view what, const Request& request, int wait_ms) {
@@ -141,8 +161,7 @@ Result<Event> Client::ask(std::string_view what, const Request& request, int wai
   Event event;
   for (int waited_ms = 0; !event && waited_ms < wait_ms; waited_ms += step_ms) {
     event.reset(rd_kafka_queue_poll(answers.get(), step_ms));
-    const auto [reason, text] = complaint();
-    if (!event && is_reason(reason, text)) break;
+    if (!event && complaint().is_root_cause()) break;
   }
   if (!event) return fail(error(RD_KAFKA_RESP_ERR__TIMED_OUT, what));
   const rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
@@ -154,15 +173,21 @@ Result<Event> Client::ask(std::string_view what, const Request& request, int wai
 // Asked again with more and more patience: a call that waits hears no complaints.
 Result<Metadata> Client::metadata(rd_kafka_topic_t* one, bool all, std::string_view what) {
   forget_complaints();
+  const auto began = steady_clock::now();
+  const auto deadline = began + std::chrono::milliseconds(answer_ms);
   const rd_kafka_metadata_t* found = nullptr;
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-  for (int step_ms = 250; step_ms < answer_ms; step_ms *= 2) {
-    code = rd_kafka_metadata(handle_, all ? 1 : 0, one, &found, step_ms);
+  for (int step_ms = 250; steady_clock::now() < deadline; step_ms *= 2) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - steady_clock::now());
+    code = rd_kafka_metadata(handle_, all ? 1 : 0, one, &found,
+                             std::min(step_ms, static_cast<int>(left.count()) + 1));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return Metadata(found);
-    const auto [reason, text] = complaint();
-    if (is_reason(reason, text) || error_from_kafka(code, {}, {}).tag != "away") break;
-    if (step_ms >= suspicion_ms && is_misunderstanding(text))
-      return fail(error(RD_KAFKA_RESP_ERR__SSL, what, text));
+    const Complaint heard = complaint();
+    if (heard.is_root_cause() || error_from_kafka(code, {}, {}).tag != "away") break;
+    if (heard.is_protocol_mismatch()) return fail(error(RD_KAFKA_RESP_ERR__SSL, what, heard.text));
+    const bool gave_up = heard.all_down && !heard.mismatch_since;
+    if (gave_up && steady_clock::now() - began >= all_down_patience) break;
   }
   return fail(error(code, what));
 }
@@ -187,6 +212,12 @@ Result<std::uint32_t> Client::partition_count() {
     return static_cast<std::uint32_t>(one.partition_cnt);
   }
   return fail(error(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, what));
+}
+
+std::string Client::cluster_id() const {
+  const std::unique_ptr<char, void (*)(char*)> id(
+      rd_kafka_clusterid(handle_, 0), [](char* text) { rd_kafka_mem_free(nullptr, text); });
+  return id ? id.get() : "";
 }
 
 }  // namespace once::kafka

@@ -4,10 +4,12 @@
 #include <librdkafka/rdkafka.h>
 #include <once/result.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,15 +73,27 @@ class Client {
   Result<Metadata> topics();
   // How many partitions the topic has; a topic that does not exist is an error.
   Result<std::uint32_t> partition_count();
+  // The identity of the cluster; empty before it has answered, and where it has none.
+  std::string cluster_id() const;
 
  private:
   Client(const Address& address, void* opaque);
   // Of one topic, of all, or of none.
   Result<Metadata> metadata(rd_kafka_topic_t* one, bool all, std::string_view what);
   // What the brokers have complained about since `forget_complaints`.
-  std::pair<rd_kafka_resp_err_t, std::string> complaint();
+  struct Complaint {
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    std::string text = {};
+    bool all_down = false;  // no broker can be connected to
+    // Since when every connection has ended as if the two sides spoke different protocols.
+    std::optional<std::chrono::steady_clock::time_point> mismatch_since = {};
+
+    bool is_root_cause() const;
+    bool is_protocol_mismatch() const;
+  };
+  Complaint complaint();
   void forget_complaints();
-  static void heard(rd_kafka_t* handle, int code, const char* reason, void* opaque);
+  static void on_error(rd_kafka_t* handle, int code, const char* reason, void* opaque);
 
   const std::string where_;
   const std::string topic_;
@@ -87,8 +101,7 @@ class Client {
   void* const opaque_;
   rd_kafka_t* handle_ = nullptr;
   mutable std::mutex mutex_;  // taken with no other lock
-  std::string complaint_;
-  rd_kafka_resp_err_t complaint_code_ = RD_KAFKA_RESP_ERR_NO_ERROR;
+  Complaint complaint_;
 };
 
 }  // namespace once::kafka

@@ -81,11 +81,9 @@ namespace once {
 
 Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url) {
   kafka::Address address = ONCE_TRY(kafka::Address::parse(url, kafka::Role::sink));
-  // What is only a habit of ours, and may be set otherwise.
-  const kafka::Settings habits{{"linger.ms", "0"},
-                               {"transaction.timeout.ms", "60000"},
-                               {"reconnect.backoff.max.ms", "2000"}};
-  address.properties.insert(address.properties.begin(), habits.begin(), habits.end());
+  // Defaults that the address may override.
+  const kafka::Settings defaults{{"linger.ms", "0"}, {"transaction.timeout.ms", "60000"}};
+  address.properties.insert(address.properties.begin(), defaults.begin(), defaults.end());
   auto client = ONCE_TRY(kafka::Client::make(RD_KAFKA_PRODUCER, address, {}));
   const std::uint32_t count = ONCE_TRY(client->partition_count());
   return std::make_unique<kafka::KafkaSink>(std::move(address), count);

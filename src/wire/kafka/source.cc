@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "wire/kafka/envelope.h"
+#include "wire/kafka/leave.h"
 #include "wire/kafka/topic_settings.h"
 
 namespace once::kafka {
@@ -32,6 +33,7 @@ Settings consumer_settings(const Address& address) {
       {"auto.offset.reset", "error"},
       {"enable.partition.eof", "true"},
   };
+  if (!address.member.empty()) settings.emplace_back("group.instance.id", address.member);
   return settings;
 }
 
@@ -53,28 +55,35 @@ constexpr std::size_t queued_max = 20'000;
 // destroyed that never got an assignment.
 constexpr int destructible_version = 0x02030000;
 
-// Such a client has left its group, and stays until the process ends.
-void keep_for_ever(std::shared_ptr<Client> client) {
-  static std::mutex mutex;  // taken with no other lock
-  static auto& kept = *new std::vector<std::shared_ptr<Client>>;
-  const std::lock_guard lock(mutex);
-  kept.push_back(std::move(client));
-}
+// For how long a source that is closed waits for its group, and for how long at most when its
+// process has to end.
+constexpr int close_ms = 4'000;
+constexpr int leave_ms = 2'000;
 
-// What is only a habit of ours, and may be set otherwise.
-void add_habits(Address& address, std::size_t partition_count) {
+// For how long a source waits to hear where a partition begins and ends. Where no broker answers,
+// the first fetch finds out.
+constexpr int extent_ms = 3'000;
+
+// A member that dies without leaving keeps its partitions for this long. Its heartbeats come from
+// a thread of their own, so that only a process that is stopped or a broken network can be taken
+// for dead; and then its fence keeps it from doing harm. A static member is expected to come back
+// and keeps librdkafka's own, longer time.
+constexpr std::string_view session_timeout_ms = "10000";
+
+// Defaults that the address may override.
+void add_default_properties(Address& address, std::size_t partition_count) {
   const std::size_t queued =
       std::clamp(queued_goal / std::max<std::size_t>(partition_count, 1), queued_min, queued_max);
-  Settings habits{
+  Settings defaults{
       {"partition.assignment.strategy", "cooperative-sticky"},
       {"queued.min.messages", fmt::format("{}", queued)},
       {"queued.max.messages.kbytes", "16384"},
       {"fetch.wait.max.ms", "100"},
       {"fetch.error.backoff.ms", "100"},
-      {"reconnect.backoff.max.ms", "2000"},
   };
-  if (knows_queue_backoff()) habits.emplace_back("fetch.queue.backoff.ms", "5");
-  address.properties.insert(address.properties.begin(), habits.begin(), habits.end());
+  if (address.member.empty()) defaults.emplace_back("session.timeout.ms", session_timeout_ms);
+  if (knows_queue_backoff()) defaults.emplace_back("fetch.queue.backoff.ms", "5");
+  address.properties.insert(address.properties.begin(), defaults.begin(), defaults.end());
 }
 
 }  // namespace
@@ -98,27 +107,36 @@ struct KafkaSource::Fetched {
 struct KafkaSource::Topic {
   std::uint32_t partition_count = 0;
   bool compacted = false;
+  std::string identity;
 
   static Result<Topic> ask(const Address& address) {
     const auto client = ONCE_TRY(Client::make(RD_KAFKA_CONSUMER, address, {}));
     Topic topic;
     topic.partition_count = ONCE_TRY(client->partition_count());
+    if (const std::string cluster = client->cluster_id(); !cluster.empty())
+      topic.identity = "kafka:" + cluster;
     const auto settings = topic_settings(*client, address.topic, hint_ms);
     topic.compacted = settings && is_compacted(*settings);
     return topic;
   }
 };
 
+KafkaSource::KafkaSource(Address address, Topic topic)
+    : address_(std::move(address)),
+      compacted_(topic.compacted),
+      identity_(std::move(topic.identity)),
+      partition_count_(topic.partition_count) {}
+
 Result<std::unique_ptr<KafkaSource>> KafkaSource::open(const Address& address) {
-  const Topic topic = ONCE_TRY(Topic::ask(address));
+  Topic topic = ONCE_TRY(Topic::ask(address));
   Address chosen = address;
-  add_habits(chosen, topic.partition_count);
-  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen), topic.compacted));
-  ONCE_TRY(source->start(topic.partition_count));
+  add_default_properties(chosen, topic.partition_count);
+  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen), std::move(topic)));
+  ONCE_TRY(source->start());
   return source;
 }
 
-Status KafkaSource::start(std::uint32_t partition_count) {
+Status KafkaSource::start() {
   client_ = ONCE_TRY(Client::make(
       RD_KAFKA_CONSUMER, address_, consumer_settings(address_),
       [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_rebalance_cb(&conf, rebalanced); }, this));
@@ -126,39 +144,59 @@ Status KafkaSource::start(std::uint32_t partition_count) {
   rd_kafka_poll_set_consumer(client_->get());
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
   rd_kafka_queue_cb_event_enable(news.get(), woken, this);
-  if (address_.group.empty()) return own_everything(partition_count);
+  return {};
+}
+
+Status KafkaSource::join() {
+  if (address_.group.empty()) {
+    own_everything();
+    joined_ = true;
+    return {};
+  }
   const PartitionList topics(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(topics.get(), address_.topic.c_str(), RD_KAFKA_PARTITION_UA);
   const rd_kafka_resp_err_t code = rd_kafka_subscribe(client_->get(), topics.get());
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return fail(client_->error(code, "subscribe"));
+  joined_ = true;
   return {};
 }
 
-Status KafkaSource::own_everything(std::uint32_t partition_count) {
-  const PartitionList all(rd_kafka_topic_partition_list_new(static_cast<int>(partition_count)));
-  rd_kafka_topic_partition_list_add_range(all.get(), address_.topic.c_str(), 0,
-                                          static_cast<int>(partition_count) - 1);
+void KafkaSource::own_everything() {
+  const int count = static_cast<int>(partition_count_);
+  const PartitionList all(rd_kafka_topic_partition_list_new(count));
+  rd_kafka_topic_partition_list_add_range(all.get(), address_.topic.c_str(), 0, count - 1);
   announce(true, *all);
   change_->cooperative = false;
-  return {};
 }
 
 KafkaSource::~KafkaSource() {
   if (!client_) return;
   waker_.reset();
-  closing_ = true;
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
   rd_kafka_queue_cb_event_enable(news.get(), nullptr, nullptr);
-  if (change_) (void)carry_out();  // librdkafka waits for it
   for (auto& [name, partition] : partitions_) let_go(partition);
   partitions_.clear();
-  rd_kafka_consumer_close(client_->get());
-  const bool is_destructible = rd_kafka_version() >= destructible_version;
-  if (!address_.group.empty() && !was_assigned_ && !is_destructible) keep_for_ever(client_);
+  const bool is_destructible = rd_kafka_version() >= destructible_version ||
+                               address_.group.empty() || !joined_ || was_assigned_;
+  const bool is_closed = !left_.exchange(true) && close_consumer(*client_, close_ms);
+  if (!is_closed || !is_destructible) keep_until_exit(client_);
+}
+
+// The client is not destroyed afterwards: the poller may still hold batches of it.
+void KafkaSource::leave() {
+  if (left_.exchange(true)) return;
+  keep_until_exit(client_);
+  (void)close_consumer(*client_, leave_ms);
 }
 
 SourceTraits KafkaSource::traits() const {
-  SourceTraits traits{address_.where(), true, true, -1, {}};
+  SourceTraits traits{.name = address_.where(),
+                      .ordered = true,
+                      .replayable = true,
+                      .identity = identity_,
+                      .partitions = {}};
+  for (std::uint32_t i = 0; i < partition_count_; ++i)
+    traits.partitions.push_back(fmt::format("{}/{}", address_.topic, i));
   if (rd_kafka_version() < sound_version)
     traits.warnings.push_back(
         fmt::format("librdkafka {} may deliver messages twice (fixed in 2.1.1, 2.4.0) or get stuck "
@@ -174,17 +212,11 @@ SourceTraits KafkaSource::traits() const {
   return traits;
 }
 
-// Called inside a poll of ours, or of the closing consumer.
-void KafkaSource::rebalanced(rd_kafka_t* handle, rd_kafka_resp_err_t code,
+// Called inside a poll of ours.
+void KafkaSource::rebalanced(rd_kafka_t*, rd_kafka_resp_err_t code,
                              rd_kafka_topic_partition_list_t* partitions, void* opaque) {
   KafkaSource& source = *static_cast<KafkaSource*>(Client::of(opaque).opaque());
-  const bool assign = code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-  if (!source.closing_) return source.announce(assign, *partitions);
-  const std::string_view protocol = rd_kafka_rebalance_protocol(handle);
-  if (protocol != "COOPERATIVE")
-    rd_kafka_assign(handle, nullptr);
-  else if (!assign)
-    (void)Failure(rd_kafka_incremental_unassign(handle, partitions));
+  source.announce(code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS, *partitions);
 }
 
 void KafkaSource::woken(rd_kafka_t*, void* opaque) {
@@ -208,7 +240,9 @@ void KafkaSource::announce(bool assign, const rd_kafka_topic_partition_list_t& p
   change.partitions.reset(rd_kafka_topic_partition_list_copy(&partitions));
   for (int i = 0; i < partitions.cnt; ++i) {
     const std::string_view name = name_of(partitions.elems[i]);
-    if (assign) partitions_[name].number = partitions.elems[i].partition;
+    const std::int32_t number = partitions.elems[i].partition;
+    if (assign) partitions_[name].number = number;
+    partition_count_ = std::max(partition_count_, static_cast<std::uint32_t>(number) + 1);
     events_.push_back({assign ? Batch::Event::assigned : Batch::Event::revoked, name});
   }
   change_ = std::move(change);
@@ -285,6 +319,7 @@ Result<std::int64_t> KafkaSource::committed_offset(std::int32_t partition) {
 }
 
 Result<Batch> KafkaSource::poll(std::size_t count_max, std::int64_t wait_ms) {
+  if (!joined_) ONCE_TRY(join());
   for (bool waited = false;; waited = true) {
     if (auto event = ONCE_TRY(next_event())) return std::move(*event);
     ONCE_TRY(serve_news());
@@ -475,10 +510,9 @@ Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
   Partition& partition = found->second;
   std::int64_t low = 0;
   std::int64_t high = 0;
-  // Where the broker does not answer, the first fetch finds out.
   if (offset >= 0 &&
       rd_kafka_query_watermark_offsets(client_->get(), address_.topic.c_str(), partition.number,
-                                       &low, &high, answer_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                                       &low, &high, extent_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
     if (offset < low)
       return fail(
           Remedy::stop, "gone",

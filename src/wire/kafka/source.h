@@ -3,6 +3,7 @@
 
 #include <once/source.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -19,7 +20,8 @@ namespace once::kafka {
 
 // A consumer of one topic. Where it goes on is the pipeline's to say, by `seek`: a partition is
 // announced, and only fetched when its position is known. Taking it away works the same way: it is
-// announced, and given up with the next poll.
+// announced, and given up with the next poll. It joins its group with the first poll: whoever only
+// opens it, to check something or while other parts are away, holds no partitions.
 //
 // Each partition has a queue of its own in librdkafka, which stops fetching when the queue is full;
 // so a pipeline that does not ask for messages pauses the partition, while news still gets through.
@@ -33,6 +35,7 @@ class KafkaSource final : public Source {
   Status ack(std::span<const Delivery> done) override;
   Status release(std::span<const Delivery> undone) override;
   Status seek(std::string_view partition, std::int64_t offset) override;
+  void leave() override;
 
  private:
   struct Partition {
@@ -59,10 +62,10 @@ class KafkaSource final : public Source {
   struct Fetched;
   struct Topic;
 
-  KafkaSource(Address address, bool compacted)
-      : address_(std::move(address)), compacted_(compacted) {}
-  Status start(std::uint32_t partition_count);
-  Status own_everything(std::uint32_t partition_count);
+  KafkaSource(Address address, Topic topic);
+  Status start();
+  Status join();
+  void own_everything();
 
   // Callbacks of librdkafka.
   static void rebalanced(rd_kafka_t*, rd_kafka_resp_err_t code,
@@ -92,12 +95,15 @@ class KafkaSource final : public Source {
 
   const Address address_;
   const bool compacted_;
+  const std::string identity_;
+  std::uint32_t partition_count_;             // of the topic; may grow
   std::set<std::string, std::less<>> names_;  // of partitions; they live as long as the source
   std::map<std::string_view, Partition> partitions_;
   std::deque<Event> events_;  // not told yet
   std::optional<Change> change_;
+  bool joined_ = false;  // asked for partitions: those of a group, or all
   bool was_assigned_ = false;
-  bool closing_ = false;
+  std::atomic<bool> left_{false};
   std::string_view turn_;  // the partition that was delivered from last
 
   std::mutex mutex_;  // taken with no other lock

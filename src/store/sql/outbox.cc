@@ -170,10 +170,11 @@ Status ServerStore::park(std::string_view destination, std::uint64_t fence, std:
 // From `first` on the sequences of a route are given anew.
 Status ServerStore::free_sequences(SqlConnection& connection, std::int64_t destination,
                                    std::int64_t partition, std::int64_t first) {
-  ONCE_TRY(
-      connection.send("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
-                      "WHERE destination = ? AND target_partition = ? AND target_sequence >= ?",
-                      {destination, partition, first}));
+  ONCE_TRY(connection.send(
+      fmt::format("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
+                  "WHERE destination = ? AND {} BETWEEN ? AND ? AND target_partition = ?",
+                  words_.send_order),
+      {destination, first, sequence_max, partition}));
   return connection.send(
       "UPDATE once_route SET next_sequence = ? WHERE destination = ? AND target_partition = ?",
       {first, destination, partition});

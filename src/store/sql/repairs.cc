@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "model/compact_id.h"
 #include "model/ledger.h"
 #include "store/sql/server_store.h"
@@ -100,10 +102,11 @@ Status ServerStore::restart_destination(SqlConnection& connection, std::string_v
       connection.send("UPDATE once_position SET at_offset = at_offset + 1, fence = fence + 1 "
                       "WHERE scope = ? AND source_partition = ?",
                       {relay, name}));
-  ONCE_TRY(
-      connection.send("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
-                      "WHERE destination = ? AND target_sequence IS NOT NULL",
-                      {name}));
+  ONCE_TRY(connection.send(
+      fmt::format("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
+                  "WHERE destination = ? AND {} BETWEEN 0 AND ?",
+                  words_.send_order),
+      {name, sequence_max}));
   return connection.send("DELETE FROM once_route WHERE destination = ?", {name});
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,10 @@ namespace once {
 inline constexpr std::string_view position_columns =
     "at_offset, fence, witness_offset, witness_digest";
 Position position_in(const SqlAnswer& answer, int row, int column = 0);
+
+// The largest sequence of a route; the next number stands for none where NULL cannot
+// (SqlWords::send_order).
+inline constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
 
 struct ServerStoreOptions {
   std::size_t idle_connections_max = 16;  // kept for the next transaction

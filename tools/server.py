@@ -262,7 +262,9 @@ class PostgreSql(Server):
                 os.remove(stale)
 
     def psql(self, database, statement):
-        environment = dict(os.environ, PGPASSWORD=PASSWORD)
+        # Whatever the settings are: the server is made ready with it.
+        environment = dict(os.environ, PGPASSWORD=PASSWORD,
+                           PGOPTIONS="-c default_transaction_read_only=off")
         return run([program("psql", *self.folders), "-h", "127.0.0.1", "-p", str(self.port), "-U",
                     USER, "-d", database, "-Atqc", statement], env=environment)
 
@@ -311,7 +313,8 @@ class MariaDb(Server):
             return False
 
     def prepare(self):
-        self.ask(f"CREATE DATABASE {DATABASE}; CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'; "
+        self.ask("SET SESSION TRANSACTION READ WRITE; "
+                 f"CREATE DATABASE {DATABASE}; CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'; "
                  f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION")
 
 

@@ -36,11 +36,11 @@ constexpr std::array<std::string_view, 4> mysql_refused_sets{"statement", "passw
                                                              "role"};
 
 // With these another table of the same name would be found, or none.
-constexpr std::array<std::string_view, 5> postgres_refused_settings{
-    "search_path", "schema", "role", "authorization", "transaction"};
+constexpr std::array<std::string_view, 5> postgres_refused_settings{"search_path", "schema", "role",
+                                                                    "authorization", "transaction"};
 
-constexpr std::array<std::string_view, 7> plain_words{"select", "insert", "update", "delete",
-                                                      "replace", "with", "values"};
+constexpr std::array<std::string_view, 7> plain_words{"select",  "insert", "update", "delete",
+                                                      "replace", "with",   "values"};
 
 // Functions that change the session.
 constexpr std::array<std::string_view, 4> session_functions{

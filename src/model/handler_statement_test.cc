@@ -38,26 +38,45 @@ TEST(HandlerStatement, quoted_names_of_books_are_seen_in_every_dialect) {
 }
 
 TEST(HandlerStatement, what_commits_by_itself_on_mysql_is_refused_there) {
-  for (const char* text :
-       {"TRUNCATE t", "truncate table t", "CREATE TABLE t (a INT)", "DROP TABLE t",
-        "ALTER TABLE t ADD b INT", "RENAME TABLE t TO u", "CREATE INDEX i ON t (a)",
-        "CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = 1", "LOCK TABLES t WRITE",
-        "UNLOCK TABLES", "GRANT SELECT ON t TO u", "ANALYZE TABLE t", "OPTIMIZE TABLE t",
-        "FLUSH TABLES", "LOAD DATA INFILE 'x' INTO TABLE t", "USE other",
-        "SET autocommit = 1", "SET SESSION autocommit = 0", "SET @@autocommit = 1",
-        "SET @@session.autocommit = 1", "SET @a = 1, autocommit = 1",
-        "SET STATEMENT max_statement_time = 1 FOR TRUNCATE t", "SET PASSWORD = 'x'",
-        "SET TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ ONLY",
-        "SET completion_type = 1", "IF 1 THEN COMMIT", "/* why */ TRUNCATE t",
-        "EXECUTE IMMEDIATE 'COMMIT'", "KILL 1", "CREATE TEMPORARY SEQUENCE s"}) {
+  for (const char* text : {"TRUNCATE t",
+                           "truncate table t",
+                           "CREATE TABLE t (a INT)",
+                           "DROP TABLE t",
+                           "ALTER TABLE t ADD b INT",
+                           "RENAME TABLE t TO u",
+                           "CREATE INDEX i ON t (a)",
+                           "CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW SET @a = 1",
+                           "LOCK TABLES t WRITE",
+                           "UNLOCK TABLES",
+                           "GRANT SELECT ON t TO u",
+                           "ANALYZE TABLE t",
+                           "OPTIMIZE TABLE t",
+                           "FLUSH TABLES",
+                           "LOAD DATA INFILE 'x' INTO TABLE t",
+                           "USE other",
+                           "SET autocommit = 1",
+                           "SET SESSION autocommit = 0",
+                           "SET @@autocommit = 1",
+                           "SET @@session.autocommit = 1",
+                           "SET @a = 1, autocommit = 1",
+                           "SET STATEMENT max_statement_time = 1 FOR TRUNCATE t",
+                           "SET PASSWORD = 'x'",
+                           "SET TRANSACTION READ ONLY",
+                           "SET SESSION TRANSACTION READ ONLY",
+                           "SET completion_type = 1",
+                           "IF 1 THEN COMMIT",
+                           "/* why */ TRUNCATE t",
+                           "EXECUTE IMMEDIATE 'COMMIT'",
+                           "KILL 1",
+                           "CREATE TEMPORARY SEQUENCE s"}) {
     const Status checked = check_handler_statement(text, mysql);
     ASSERT_FALSE(checked) << text;
     EXPECT_EQ(checked.error().tag, "sql") << text;
   }
   for (const char* text :
        {"SELECT 1", "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "DELETE FROM t",
-        "REPLACE INTO t VALUES (1)", "WITH a AS (SELECT 1) SELECT * FROM a", "CALL p(?)",
-        "DO f(1)", "SET @a = 1", "SET @statement = 1", "SET @autocommit = 1",
+        "REPLACE INTO t VALUES (1)", "WITH a AS (SELECT 1) SELECT * FROM a", "CALL p(?)", "DO f(1)",
+        "SET @a = 1", "SET @statement = 1", "SET @autocommit = 1",
         "CREATE TEMPORARY TABLE t (a INT)", "CREATE OR REPLACE TEMPORARY TABLE t (a INT)",
         "DROP TEMPORARY TABLE t", "(SELECT 1)", "EXPLAIN UPDATE t SET a = 1",
         "SET SESSION foreign_key_checks = 0"})
@@ -76,9 +95,8 @@ TEST(HandlerStatement, may_not_make_the_books_hard_to_find_on_postgresql) {
         "SELECT set_config('search_path', 'other', true)", "DEALLOCATE ALL",
         "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"})
     EXPECT_FALSE(check_handler_statement(text, postgres)) << text;
-  for (const char* text :
-       {"SET LOCAL app.user = 'ann'", "SELECT set_config('app.user', ?, true)",
-        "SET CONSTRAINTS ALL DEFERRED", "SET work_mem = '64MB'"})
+  for (const char* text : {"SET LOCAL app.user = 'ann'", "SELECT set_config('app.user', ?, true)",
+                           "SET CONSTRAINTS ALL DEFERRED", "SET work_mem = '64MB'"})
     EXPECT_TRUE(check_handler_statement(text, postgres)) << text;
 }
 

@@ -51,8 +51,8 @@ Result<std::int64_t> draw_key_value(KeyValueTransaction& transaction,
 }
 
 Result<std::int64_t> draw_sql(SqlTransaction& transaction, const SegmentOptions& options) {
-  // The write comes first: it locks the row, so that what is read after it is ours alone. A row that
-  // it did not find may be there a moment later, and would be another's.
+  // The write comes first: it locks the row, so that what is read after it is ours alone. A row
+  // that it did not find may be there a moment later, and would be another's.
   if (ONCE_TRY(transaction.run("UPDATE once_counter SET last = last + ? WHERE name = ?",
                                {options.range_count, options.name})) == 0) {
     ONCE_TRY(transaction.execute("INSERT INTO once_counter (name, last) VALUES (?, ?)",

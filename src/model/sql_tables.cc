@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 10> modifiers{
 // UPDATE behind these is another's: FOR UPDATE, ON DUPLICATE KEY UPDATE, ON CONFLICT DO UPDATE.
 constexpr std::array<std::string_view, 4> not_before_update{"for", "key", "do", "on"};
 // What ends the list of tables.
-constexpr std::array<std::string_view, 8> ends{"set",   "where",     "order", "limit",
+constexpr std::array<std::string_view, 8> ends{"set",   "where",     "order",  "limit",
                                                "value", "returning", "values", "select"};
 
 struct Piece {

@@ -40,9 +40,9 @@ TEST(SqlTables, what_is_only_read_is_not) {
   EXPECT_EQ(names_in("SELECT * FROM a FOR UPDATE"), "");
   EXPECT_EQ(names_in("INSERT INTO a SELECT * FROM b"), "a");
   EXPECT_EQ(names_in("INSERT INTO a VALUES (1) ON DUPLICATE KEY UPDATE b = 2"), "a");
-  EXPECT_EQ(names_in("INSERT INTO a VALUES (1) ON CONFLICT (b) DO UPDATE SET c = 2",
-                     postgres_syntax),
-            "a");
+  EXPECT_EQ(
+      names_in("INSERT INTO a VALUES (1) ON CONFLICT (b) DO UPDATE SET c = 2", postgres_syntax),
+      "a");
 }
 
 }  // namespace

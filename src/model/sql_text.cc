@@ -23,7 +23,8 @@ bool is_word(char c) {
 }
 
 bool is_blank(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isspace(c) != 0; });
 }
 
 // One statement, looked at from a place on.
@@ -178,8 +179,8 @@ bool is_write(std::string_view statement) {
 
 std::string_view name_in(std::string_view quoted, const SqlSyntax& syntax) {
   const char quote = quoted.front();
-  const bool is_name = (quote == '"' && !syntax.backslashes) || (quote == '`' && syntax.backticks) ||
-                       (quote == '[' && syntax.brackets);
+  const bool is_name = (quote == '"' && !syntax.backslashes) ||
+                       (quote == '`' && syntax.backticks) || (quote == '[' && syntax.brackets);
   return is_name && quoted.size() >= 2 ? quoted.substr(1, quoted.size() - 2) : std::string_view();
 }
 

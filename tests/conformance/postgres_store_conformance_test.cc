@@ -2,6 +2,7 @@
 // The suite of all stores, on a real PostgreSQL.
 #include "conformance/server_under_test.h"
 #include "conformance/store_suite.h"
+#include "conformance/store_suite_borders.h"
 #include "conformance/store_suite_joined.h"
 #include "conformance/store_suite_sql.h"
 #include "conformance/store_suite_updates.h"
@@ -15,6 +16,7 @@ const StoreFactory postgres = ServerUnderTest<PostgresHome>::factory();
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, RepairSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, SqlStoreSuite, ::testing::Values(postgres));
+INSTANTIATE_TEST_SUITE_P(Postgres, BorderSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, UpdateSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, TogetherSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, JoinedSuite, ::testing::Values(postgres));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/sqlite_fault.h"
 #include "conformance/store_suite.h"
+#include "conformance/store_suite_borders.h"
 #include "conformance/store_suite_sql.h"
 #include "conformance/store_suite_updates.h"
 #include "store/sqlite/sqlite.h"
@@ -56,6 +57,7 @@ const StoreFactory sqlite{"sqlite", [] { return std::make_unique<SqliteUnderTest
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, RepairSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreSuite, ::testing::Values(sqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, BorderSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, UpdateSuite, ::testing::Values(sqlite));
 
 }  // namespace

@@ -27,10 +27,10 @@ class JoinedSuite : public UpdateSuite {
     UpdateSuite::SetUp();
     const bool is_mysql = dialect() == SqlDialect::mysql;
     for (const char* name : tables) {
-      define(fmt::format("CREATE TABLE {} (id BIGINT PRIMARY KEY, n BIGINT, d {}, t VARCHAR(200), "
-                         "b {}, x DECIMAL(40, 4))",
-                         name, is_mysql ? "DOUBLE" : "DOUBLE PRECISION",
-                         is_mysql ? "VARBINARY(200)" : "BYTEA"));
+      define(fmt::format(
+          "CREATE TABLE {} (id BIGINT PRIMARY KEY, n BIGINT, d {}, t VARCHAR(200), "
+          "b {}, x DECIMAL(40, 4))",
+          name, is_mysql ? "DOUBLE" : "DOUBLE PRECISION", is_mysql ? "VARBINARY(200)" : "BYTEA"));
       define(fmt::format("CREATE TABLE {}_log (number {} PRIMARY KEY, v BIGINT)", name,
                          is_mysql ? "BIGINT AUTO_INCREMENT" : "BIGSERIAL"));
     }
@@ -87,7 +87,7 @@ class JoinedSuite : public UpdateSuite {
 
   // Texts that some collations take for equal, numbers at their limits.
   Value pick(Kind kind) {
-    static const Pool texts{"a",  "A", "b", "a ", "", "ä", "Ä", "ae", "10", "9", " a", "Z", "z%"};
+    static const Pool texts{"a", "A", "b", "a ", "", "ä", "Ä", "ae", "10", "9", " a", "Z", "z%"};
     static const Pool numbers{0, 1, -1, 7, 255, 1'000'000, -40};
     static const Pool fractions{0.1, 0.2, -2.5, 1.0 / 3, 1e10};
     static const Pool decimals{Decimal{"0.03"}, Decimal{"-1234567890123456789012.3400"},
@@ -177,8 +177,8 @@ TEST_P(JoinedSuite, decimals_stay_exact_however_many_there_are) {
       ONCE_TRY(sql.execute("UPDATE alone SET x = ? WHERE id < ?",
                            {Decimal{"1234567890123456789012345678890.10"}, count}, rows(count)));
       for (std::size_t i = 0; i < count; ++i)
-        ONCE_TRY(sql.execute("UPDATE alone SET x = x + ? WHERE id = ?", {Decimal{"0.03"}, i},
-                             rows(1)));
+        ONCE_TRY(
+            sql.execute("UPDATE alone SET x = x + ? WHERE id = ?", {Decimal{"0.03"}, i}, rows(1)));
       return {};
     }));
     const Rows found = all_of(fmt::format("SELECT x FROM alone WHERE id < {}", count));

@@ -151,7 +151,8 @@ TEST_P(StoreSuite, segment_ids_of_first_draws_at_once_are_different) {
     std::array<std::string, 2> ids;
     std::vector<std::thread> threads;
     for (std::string& id : ids)
-      threads.emplace_back([&] { id = make_segment_ids(store(), options).value()->next().value(); });
+      threads.emplace_back(
+          [&] { id = make_segment_ids(store(), options).value()->next().value(); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_NE(ids[0], ids[1]) << "in round " << round;
   }

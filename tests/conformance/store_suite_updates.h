@@ -276,9 +276,9 @@ TEST_P(UpdateSuite, names_may_be_anything) {
     if (ticks) std::replace(statement.begin(), statement.end(), '"', '`');
     return statement;
   };
-  define(
-      quoted(R"(CREATE TABLE "Order 7" ("select" INTEGER PRIMARY KEY, "Group" INTEGER, p1 INTEGER, )"
-             R"(v INTEGER, n INTEGER, "current_date" INTEGER))"));
+  define(quoted(
+      R"(CREATE TABLE "Order 7" ("select" INTEGER PRIMARY KEY, "Group" INTEGER, p1 INTEGER, )"
+      R"(v INTEGER, n INTEGER, "current_date" INTEGER))"));
   ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
     for (int i = 0; i < 50; ++i)
       ONCE_TRY(

@@ -145,6 +145,83 @@ TEST(MysqlLive, many_programs_make_the_schema_at_once) {
   for (std::thread& program : programs) program.join();
 }
 
+// A statement that got past all checks: it is an error of its own, and not one of a rival.
+TEST(MysqlLive, a_transaction_that_is_gone_is_an_error_of_its_own) {
+  const std::string place = Home::make_place();
+  administer(fmt::format("CREATE TABLE {}.t (a INT)", place));
+  auto connection = MysqlConnection::open(MysqlAddress::parse(Home::in(place)).value()).value();
+  for (const char* statement : {"TRUNCATE t", "COMMIT", "ALTER TABLE t COMMENT 'x'", "ROLLBACK",
+                                "SET autocommit = 1", "LOCK TABLES t WRITE"}) {
+    ASSERT_TRUE(connection->begin());
+    ASSERT_TRUE(connection->send("INSERT INTO t VALUES (1)"));
+    ASSERT_TRUE(connection->send(statement));
+    ASSERT_TRUE(connection->commit());
+    const Status done = connection->sync();
+    ASSERT_EQ(done.has_value(), std::string_view(statement) == "SET autocommit = 1") << statement;
+    if (!done) {
+      EXPECT_EQ(done.error().tag, "transaction_lost") << done.error().text;
+      EXPECT_EQ(done.error().remedy, Remedy::stop);
+      EXPECT_NE(done.error().text.find(statement), std::string::npos) << done.error().text;
+    }
+    ASSERT_TRUE(connection->reset());
+  }
+  // What is its own end is none.
+  ASSERT_TRUE(connection->begin());
+  ASSERT_TRUE(connection->send("INSERT INTO t VALUES (1)"));
+  ASSERT_TRUE(connection->commit());
+  EXPECT_TRUE(connection->sync());
+}
+
+// In a zone in which summer ended half an hour ago, and in one in which it ends in half an hour:
+// the hour between is there twice. The store's clock must not be off by one.
+TEST(MysqlLive, the_clock_does_not_jump_when_summer_ends) {
+  const std::int64_t now_s = system_clock().now_ms() / 1000;
+  for (const std::int64_t ends_in_s : {-1800, 1800}) {
+    const int zone = ends_in_s < 0 ? 901 : 902;
+    const std::string name = fmt::format("Test{}", zone);
+    administer(fmt::format("INSERT INTO mysql.time_zone VALUES ({}, 'N')", zone));
+    administer(fmt::format("INSERT INTO mysql.time_zone_name VALUES ('{}', {})", name, zone));
+    administer(
+        fmt::format("INSERT INTO mysql.time_zone_transition_type VALUES ({0}, 0, 3600, 1, "
+                    "'SUM'), ({0}, 1, 0, 0, 'WIN')",
+                    zone));
+    administer(
+        fmt::format("INSERT INTO mysql.time_zone_transition VALUES ({0}, {1}, 0), "
+                    "({0}, {2}, 1)",
+                    zone, now_s - 10'000'000, now_s + ends_in_s));
+    administer(fmt::format("SET GLOBAL time_zone = '{}'", name));
+    auto store = open_mysql_store(Home::in(Home::make_place()));
+    const auto taken = store ? (*store)->take("shop", "p0") : Result<Position>(fail(store.error()));
+    administer("SET GLOBAL time_zone = 'SYSTEM'");
+    ASSERT_TRUE(taken) << taken.error().text;
+    const auto operations = (*store)->records()->operations("shop", 0, 10).value();
+    ASSERT_FALSE(operations.empty());
+    EXPECT_NEAR(static_cast<double>(operations.back().at_ms), static_cast<double>(now_s * 1000),
+                60'000.0)
+        << name;
+    // Also if a handler has set the zone of its session.
+    auto transaction = (*store)->begin("shop").value();
+    ASSERT_TRUE(transaction->sql()->execute(fmt::format("SET time_zone = '{}'", name)));
+    ASSERT_TRUE(transaction->admit(std::vector{entry("a")}));
+    ASSERT_TRUE(transaction->commit());
+    const auto record = (*store)->records()->find("shop", "a").value();
+    ASSERT_TRUE(record);
+    EXPECT_NEAR(static_cast<double>(record->recorded_ms), static_cast<double>(now_s * 1000),
+                60'000.0)
+        << name;
+  }
+}
+
+TEST(MysqlLive, tables_of_its_own_without_transactions_are_refused) {
+  const std::string place = Home::make_place();
+  ASSERT_TRUE(open_mysql_store(Home::in(place)));
+  administer(fmt::format("ALTER TABLE {}.once_ledger ENGINE = Aria", place));
+  const auto refused = open_mysql_store(Home::in(place));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "unsafe");
+  EXPECT_NE(refused.error().text.find("once_ledger"), std::string::npos) << refused.error().text;
+}
+
 }  // namespace
 }  // namespace once::testing
 

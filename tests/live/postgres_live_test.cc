@@ -126,6 +126,72 @@ TEST(PostgresLive, many_programs_make_the_schema_at_once) {
   for (std::thread& program : programs) program.join();
 }
 
+// A statement that got past all checks: it is an error of its own, and not one of a rival.
+TEST(PostgresLive, a_transaction_that_is_gone_is_an_error_of_its_own) {
+  auto connection = PgConnection::open(server().url(), "here").value();
+  for (const char* statement : {"COMMIT", "ROLLBACK", "END", "ABORT"})
+    for (const bool waits : {false, true}) {
+      ASSERT_TRUE(connection->begin());
+      ASSERT_TRUE(connection->send("SELECT 1"));
+      ASSERT_TRUE(connection->send(statement));
+      Status done = waits ? connection->sync() : Status();
+      if (done) {
+        ASSERT_FALSE(waits) << statement;
+        ASSERT_TRUE(connection->commit());
+        done = connection->sync();
+      }
+      ASSERT_FALSE(done) << statement;
+      EXPECT_EQ(done.error().tag, "transaction_lost") << done.error().text;
+      EXPECT_EQ(done.error().remedy, Remedy::stop);
+      ASSERT_TRUE(connection->reset());
+    }
+  ASSERT_TRUE(connection->begin());
+  ASSERT_TRUE(connection->send("SELECT 1"));
+  ASSERT_TRUE(connection->commit());
+  EXPECT_TRUE(connection->sync());
+}
+
+TEST(PostgresLive, a_procedure_cannot_commit) {
+  const std::string place = Home::make_place();
+  administer(
+      fmt::format("CREATE PROCEDURE {}.bad() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$", place));
+  auto store = open_postgresql_store(Home::in(place)).value();
+  auto transaction = store->begin("shop").value();
+  ASSERT_TRUE(transaction->admit(std::vector{entry("a")}));
+  ASSERT_TRUE(transaction->sql()->execute("CALL bad()"));
+  const Status done = transaction->commit();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().remedy, Remedy::stop) << done.error().text;
+  transaction.reset();
+  EXPECT_EQ(store->records()->find("shop", "a").value(), std::nullopt);
+}
+
+TEST(PostgresLive, a_connection_that_would_find_other_tables_is_refused) {
+  const std::string other = Home::make_place();
+  const std::string place = Home::make_place();
+  ASSERT_TRUE(open_postgresql_store(Home::in(other)));
+  administer("CREATE ROLE wanderer LOGIN PASSWORD 'wander' SUPERUSER");
+  administer(fmt::format("ALTER ROLE wanderer SET search_path = {}", place));
+  const std::string url = with(server().url(), "once:once-test-secret", "wanderer:wander");
+  auto store = open_postgresql_store(url).value();
+  administer(fmt::format("ALTER ROLE wanderer SET search_path = {}", other));
+  const auto first = store->begin("shop");  // needs a connection, and finds another ledger
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().tag, "config");
+  EXPECT_NE(first.error().text.find(other), std::string::npos) << first.error().text;
+  administer(fmt::format("ALTER ROLE wanderer SET search_path = {}", place));
+  EXPECT_TRUE(store->begin("shop"));
+}
+
+TEST(PostgresLive, tables_of_its_own_that_a_crash_empties_are_refused) {
+  const std::string place = Home::make_place();
+  ASSERT_TRUE(open_postgresql_store(Home::in(place)));
+  administer(fmt::format("ALTER TABLE {}.once_ledger SET UNLOGGED", place));
+  const auto refused = open_postgresql_store(Home::in(place));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "unsafe");
+}
+
 TEST(PostgresLive, H23_a_transaction_that_commits_late_is_not_skipped_by_the_relay) {
   administer("CREATE SCHEMA late;");
   auto store = open_postgresql_store(Home::in("late")).value();

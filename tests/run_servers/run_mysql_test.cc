@@ -52,6 +52,88 @@ TEST_P(LargeMessage, what_cannot_even_be_parked_ends_the_run_and_says_why) {
   expect_books({"first"});
 }
 
+// Statements and tables with which no promise could be kept.
+class Borders : public RunServer {
+ protected:
+  static std::string plan_with(const std::string& statement) {
+    return changed(plan(), "[[emit]]", "[[do]]\nsql = \"" + statement + "\"\n[[emit]]");
+  }
+};
+
+TEST_P(Borders, what_commits_by_itself_is_refused_before_anything_runs) {
+  send(line("first"));
+  for (const char* statement : {"TRUNCATE flow", "ALTER TABLE flow ADD note INT",
+                                "LOCK TABLES flow WRITE", "SET autocommit = 1"})
+    for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+      const Answer answer = run(plan_with(statement), check);
+      EXPECT_EQ(answer.exit_code, 3) << answer.err;
+      EXPECT_NE(answer.err.find("commits the transaction"), std::string::npos) << answer.err;
+    }
+  EXPECT_EQ(run(plan()).exit_code, 0);
+  expect_books({"first"});
+}
+
+TEST_P(Borders, tables_without_transactions_are_refused_before_anything_runs) {
+  define("CREATE TABLE isam (id VARCHAR(200)) ENGINE = MyISAM");
+  send(line("first"));
+  for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+    const Answer answer = run(plan_with("INSERT INTO isam VALUES (:id)"), check);
+    EXPECT_EQ(answer.exit_code, 3) << answer.err;
+    EXPECT_NE(answer.err.find("MyISAM"), std::string::npos) << answer.err;
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM isam"), Lines{"0"});
+  EXPECT_EQ(run(plan()).exit_code, 0);
+  expect_books({"first"});
+}
+
+// Nothing is lost, and nothing of what was refused is applied: the procedure is repaired, and the
+// run goes on where it was.
+TEST_P(Borders, a_procedure_that_commits_ends_the_run_and_leaves_nothing) {
+  define("CREATE TABLE called (n BIGINT AUTO_INCREMENT PRIMARY KEY, id VARCHAR(200))");
+  define(
+      "EXECUTE IMMEDIATE 'CREATE PROCEDURE note(IN what VARCHAR(200)) BEGIN "
+      "INSERT INTO called (id) VALUES (what); COMMIT; END'");
+  Lines ids;
+  std::string lines;
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back("message " + std::to_string(i));
+    lines += line(ids.back()) + line("eve " + std::to_string(i), {{"account", "eve"}});
+  }
+  send(lines);
+  const std::string calling = plan_with("CALL note(:id)");
+  const Answer refused = run(calling);
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_NE(refused.err.find("may neither commit"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.err.find("fenced"), std::string::npos) << refused.err;
+  expect_books({});
+  EXPECT_EQ(sql("SELECT count(*) FROM called"), Lines{"0"});
+  EXPECT_EQ(sql("SELECT count(*) FROM once_ledger"), Lines{"0"});
+  define(
+      "CREATE OR REPLACE PROCEDURE note(IN what VARCHAR(200)) "
+      "INSERT INTO called (id) VALUES (what)");
+  const Answer answer = run(calling, {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["applied"], 50);
+  EXPECT_EQ(answer.json()["parked"], 50);
+  expect_books(ids);
+  EXPECT_EQ(sql("SELECT id FROM called ORDER BY n"), ids);
+}
+
+// As text it would be computed in floating point.
+TEST_P(Borders, decimals_stay_exact) {
+  define("CREATE TABLE purse (id INT PRIMARY KEY, amount DECIMAL(30, 2) NOT NULL)");
+  sql("INSERT INTO purse VALUES (1, 12345678901234567890.10)");
+  send(line("first", {{"money", "0.03"}}) + line("second", {{"money", "2e-2"}}));
+  const std::string text =
+      changed(plan_with("UPDATE purse SET amount = amount + :money WHERE id = 1"), "[[do]]",
+              "money = { json = \"/money\", type = \"decimal\" }\n[[do]]");
+  const Answer answer = run(text);
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(sql("SELECT amount FROM purse"), Lines{"12345678901234567890.15"});
+  expect_books({"first", "second"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Mariadb, Borders, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, LargeMessage, ::testing::Values(mariadb()));
 
 }  // namespace

@@ -23,7 +23,7 @@ using Lines = std::vector<std::string>;
 struct RunKind {
   std::string (*place_url)();  // of a place of its own
   void (*administer)(const std::string& statement, const std::string& url);
-  Lines tables;                // flow, with an `n` that counts, and account
+  Lines tables;  // flow, with an `n` that counts, and account
 };
 
 // A bank on a real server, fed by `once run` from a topic of the embedded log.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 
 namespace once::testing {
@@ -22,6 +23,12 @@ LiveServer::LiveServer(const std::string& kind, const LiveServerOptions& options
   ::chmod(scratch_.directory().c_str(), 0755);  // the server has another user
   std::string arguments = "start " + kind_;
   for (const std::string& setting : options.settings) arguments += " --set " + setting;
+  // Defaults that a whole program is run with: NAME=VALUE, separated by semicolons.
+  if (const char* const defaults = std::getenv("ONCE_SERVER_DEFAULTS")) {
+    std::istringstream all(defaults);
+    for (std::string setting; std::getline(all, setting, ';');)
+      arguments += " --set '" + setting + "'";
+  }
   if (!options.disk.empty()) arguments += " --disk " + options.disk;
   if (options.tls) arguments += " --tls";
   if (!options.locale.empty()) arguments += " --locale " + options.locale;

@@ -60,9 +60,9 @@ bool RowTypes::take(std::span<const Value> row) {
 }
 
 enum_field_types RowTypes::of(std::size_t column) const {
-  constexpr enum_field_types types[] = {MYSQL_TYPE_STRING, MYSQL_TYPE_LONGLONG, MYSQL_TYPE_DOUBLE,
-                                        MYSQL_TYPE_STRING, MYSQL_TYPE_BLOB,
-                                        MYSQL_TYPE_NEWDECIMAL};
+  constexpr enum_field_types types[] = {MYSQL_TYPE_STRING, MYSQL_TYPE_LONGLONG,
+                                        MYSQL_TYPE_DOUBLE, MYSQL_TYPE_STRING,
+                                        MYSQL_TYPE_BLOB,   MYSQL_TYPE_NEWDECIMAL};
   static_assert(std::variant_size_v<Value::Variant> == std::size(types));
   return types[types_[column]];
 }

@@ -12,6 +12,10 @@ struct Meaning {
   std::string_view advice;
 };
 
+// Inside of an XA transaction, in which procedures run.
+constexpr std::string_view procedure_advice =
+    "a procedure may neither commit nor do what commits by itself; take that out of it";
+
 // What the client library says when the connection is gone, and the server when it goes.
 bool is_connection(unsigned code) {
   switch (code) {
@@ -77,9 +81,7 @@ Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
     case 1290:  // --read-only
     case 1792:
     case 1836: return {Remedy::stop, "denied", "is this a replica? Connect to the primary"};
-    case 1399:  // inside of an XA transaction
-      return {Remedy::stop, "sql",
-              "a procedure may neither commit nor do what commits by itself; take that out of it"};
+    case 1399: return {Remedy::stop, "sql", procedure_advice};
     case 1049: return {Remedy::stop, "missing", "create the database first"};
     case 1048:  // column cannot be null
     case 1062:  // duplicate entry

@@ -36,6 +36,7 @@ TEST(MysqlError, every_number_has_its_remedy) {
            {4025, statement, Remedy::park, "constraint"},
            {1146, statement, Remedy::stop, "sql"},
            {1064, statement, Remedy::stop, "sql"},
+           {1399, statement, Remedy::stop, "sql"},
            {1030, statement, Remedy::stop, "io"},
        }) {
     const Error error = error_from_mysql(known.code, known.stage, "here", "work", "native");

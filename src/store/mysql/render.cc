@@ -52,7 +52,8 @@ std::string decimal_literal(std::string_view digits) {
   auto whole = static_cast<std::ptrdiff_t>(point) + exponent;
   if (whole < 1) all.insert(0, static_cast<std::size_t>(1 - whole), '0');
   whole = std::max<std::ptrdiff_t>(whole, 1);
-  if (all.size() < static_cast<std::size_t>(whole)) all.resize(static_cast<std::size_t>(whole), '0');
+  if (all.size() < static_cast<std::size_t>(whole))
+    all.resize(static_cast<std::size_t>(whole), '0');
   const std::size_t scale = all.size() - static_cast<std::size_t>(whole);
   if (all.size() > decimal_digits_max || scale > decimal_scale_max) return {};
   if (scale > 0) all.insert(static_cast<std::size_t>(whole), ".");

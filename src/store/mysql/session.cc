@@ -14,12 +14,12 @@ namespace {
 // unique when summer ends. NAMES without a collation: so texts that are parameters of a prepared
 // statement are compared as those that are written into one.
 constexpr std::array<std::string_view, 3> settings{
-    "SET NAMES utf8mb4",
-    "SET SESSION TRANSACTION ISOLATION LEVEL read committed, READ WRITE",
+    "SET NAMES utf8mb4", "SET SESSION TRANSACTION ISOLATION LEVEL read committed, READ WRITE",
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', "
     "autocommit = 1, completion_type = 0, innodb_lock_wait_timeout = 10, lock_wait_timeout = 10, "
     "foreign_key_checks = 1, unique_checks = 1, sql_safe_updates = 0, sql_auto_is_null = 0, "
-    "sql_big_selects = 1, sql_select_limit = 18446744073709551615"};
+    "sql_big_selects = 1, sql_select_limit = 18446744073709551615, "
+    "default_storage_engine = InnoDB, default_tmp_storage_engine = InnoDB"};
 
 }  // namespace
 

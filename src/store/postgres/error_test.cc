@@ -27,6 +27,8 @@ TEST(PostgresError, every_state_has_its_remedy) {
            {"08001", statement, Remedy::retry, "away"},
            {"40001", statement, Remedy::retry, "conflict"},
            {"40001", SqlStage::commit, Remedy::retry, "conflict"},
+           {"40003", statement, Remedy::recheck, "lost"},
+           {"40003", SqlStage::commit, Remedy::recheck, "lost"},
            {"40P01", statement, Remedy::retry, "conflict"},
            {"55P03", statement, Remedy::retry, "conflict"},
            {"53100", statement, Remedy::retry, "full"},

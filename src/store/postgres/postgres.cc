@@ -67,11 +67,12 @@ Result<std::string> PostgresStore::schema_in(PgConnection& connection) const {
 Result<std::unique_ptr<SqlConnection>> PostgresStore::connect() {
   auto connection = ONCE_TRY(connect_here());
   if (const std::string found = ONCE_TRY(schema_in(*connection)); found != schema_)
-    return fail(Remedy::stop, "config",
-                fmt::format("{}: the tables of Once were in the schema \"{}\", and a new connection "
-                            "finds {}; has the search_path of the user or the database changed?",
-                            where(), schema_,
-                            found.empty() ? "none" : fmt::format("those in \"{}\"", found)));
+    return fail(
+        Remedy::stop, "config",
+        fmt::format("{}: the tables of Once were in the schema \"{}\", and a new connection "
+                    "finds {}; has the search_path of the user or the database changed?",
+                    where(), schema_,
+                    found.empty() ? "none" : fmt::format("those in \"{}\"", found)));
   return connection;
 }
 

@@ -41,13 +41,15 @@ Result<std::string> PostgresStore::untransactional(SqlConnection& connection,
       const std::string kind = found->bytes(row, 0);
       const std::string text = found->bytes(row, 1);
       if (kind.ends_with('f'))
-        return fmt::format("{} is a foreign table, which another server commits by itself; write "
-                           "it with a keyed effect (docs/claims.md)",
-                           text);
+        return fmt::format(
+            "{} is a foreign table, which another server commits by itself; write "
+            "it with a keyed effect (docs/claims.md)",
+            text);
       if (kind != "body")
-        return fmt::format("the table {} is UNLOGGED: a crash of the server empties it, and the "
-                           "ledger stays; ALTER TABLE {} SET LOGGED",
-                           text, text);
+        return fmt::format(
+            "the table {} is UNLOGGED: a crash of the server empties it, and the "
+            "ledger stays; ALTER TABLE {} SET LOGGED",
+            text, text);
       for (SqlName& name : written_tables(text, postgres_syntax)) due.push_back(std::move(name));
     }
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -220,6 +221,34 @@ TEST_F(PipelineTest, forgets_what_is_below_the_retention_of_the_source) {
 TEST_F(PipelineTest, what_cannot_work_is_refused_before_it_starts) {
   options_.scope = "";
   EXPECT_EQ(Pipeline::make(source_, store_, each(apply_effect), options_).error().tag, "config");
+}
+
+TEST_F(PipelineTest, says_why_it_waits_and_no_more_when_it_goes_on) {
+  fill("p0", "m", 10);
+  std::atomic<bool> refuses = true;
+  store_.set_commit_fault(
+      [&] { return refuses ? MemoryStore::CommitFault::refused : MemoryStore::CommitFault::none; });
+  auto pipeline = make(each(apply_effect));
+  std::thread running([&] { EXPECT_TRUE(pipeline->run()); });
+  while (pipeline->statistics().waiting.empty()) std::this_thread::yield();
+  EXPECT_NE(pipeline->statistics().waiting.find("refused"), std::string::npos);
+  refuses = false;
+  running.join();
+  EXPECT_EQ(pipeline->statistics().waiting, "");
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+}
+
+// The standard library throws when it has no memory or no thread to give.
+TEST_F(PipelineTest, memory_that_a_lane_cannot_have_is_an_error_of_the_run) {
+  fill("p0", "m", 10);
+  store_.set_commit_fault([]() -> MemoryStore::CommitFault { throw std::bad_alloc(); });
+  auto pipeline = make(each(apply_effect));
+  const Status ran = pipeline->run();
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().tag, "exhausted");
+  EXPECT_EQ(ran.error().remedy, Remedy::retry);
+  store_.set_commit_fault(nullptr);
+  EXPECT_EQ(effects_of(store_, "p0"), std::vector<std::string>{});
 }
 
 }  // namespace

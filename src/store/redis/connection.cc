@@ -20,9 +20,7 @@ timeval time_of(std::int64_t ms) {
 }  // namespace
 
 RedisConnection::RedisConnection(redisContext* context, const Endpoint& endpoint)
-    : context_(context),
-      endpoint_(endpoint),
-      where_("redis://" + shown_endpoint(endpoint)) {}
+    : context_(context), endpoint_(endpoint), where_("redis://" + shown_endpoint(endpoint)) {}
 
 Result<std::unique_ptr<RedisConnection>> RedisConnection::open(const RedisAddress& address,
                                                                const Endpoint& endpoint) {

@@ -57,9 +57,9 @@ struct Outside {
 // What it says about the message is an Outcome: `retry` counts against the message's attempts, and
 // so does an exception. An Error is about the world: `retry` (the store is away, say) is tried
 // again without limit and without harm to the message, `park` sets the message aside, `stop` ends
-// the pipeline. Whatever a handler wrote for a message is kept only if it answers `applied`: anything
+// the pipeline. What a handler wrote for a message is kept only if it answers `applied`: anything
 // else rolls it back, and is recorded without running the handler again. A batch handler says for
-// whom it writes (on_behalf_of, Expect::message); what it writes for nobody is taken for everybody's.
+// whom it writes (on_behalf_of, Expect::message); a write for nobody is taken for everybody's.
 class Handler {
  public:
   enum class Needs : std::uint8_t { any, sql, key_value, claims };

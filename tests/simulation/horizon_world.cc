@@ -139,7 +139,6 @@ class Member {
     return {};
   }
 
-  bool done() const { return at_end_ && lane_.idle(); }
   const std::set<std::string>& owned() const { return owned_; }
   testing::SimClock& clock() { return clock_; }
   std::uint64_t number() const { return number_; }
@@ -147,7 +146,6 @@ class Member {
  private:
   Status poll() {
     Batch batch = ONCE_TRY(source_.poll(1 + context_.random.below(6), 0));
-    at_end_ = batch.drained;
     if (batch.drained) {
       for (const std::string& partition : owned_)
         if (const auto settled_ms = forgetter_.take_held_back(partition)) {
@@ -173,7 +171,6 @@ class Member {
   Forgetter forgetter_;
   std::map<std::string, WitnessCheck> witnesses_;
   std::set<std::string> owned_;
-  bool at_end_ = false;
 };
 
 class HorizonWorld {
@@ -345,12 +342,13 @@ class HorizonWorld {
       context_.history.violate(fmt::format("{} is taken for another topic", partition));
     recreated_.erase(partition);
     context_.trace.reached("a topic made anew is noticed");
-    const Status set =
-        context_.memory.repairs()->correct(scope, SetPosition{partition, -1}, "made anew");
-    if (!set) context_.history.violate(set.error().text);
+    // A person tries until it is done.
+    while (!context_.memory.repairs()->correct(scope, SetPosition{partition, -1}, "made anew")) {
+    }
   }
   void create_topic_again() {
     if (topics_ > 3 || !all_done()) return;
+    wait();
     make_topic(topic_->partitions.size());
     for (const auto& [name, messages] : topic_->partitions)
       if (context_.memory.position(scope, name)->offset >= 0) recreated_.insert(name);
@@ -415,13 +413,13 @@ class HorizonWorld {
     }
   }
 
-  bool all_done() const {
-    std::size_t owned = 0;
-    for (const auto& member : members_) {
-      if (!member->done()) return false;
-      owned += member->owned().size();
-    }
-    return owned == topic_->partitions.size();
+  bool all_done() {
+    return std::all_of(
+        topic_->partitions.begin(), topic_->partitions.end(), [this](const auto& partition) {
+          const std::int64_t done = context_.memory.position(scope, partition.first)->offset;
+          return std::max<std::int64_t>(0, done) ==
+                 static_cast<std::int64_t>(partition.second.size());
+        });
   }
 
   void calm_down() {

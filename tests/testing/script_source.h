@@ -31,6 +31,10 @@ class ScriptSource final : public Source {
     partitions_[partition];
     news_.push_back(partition);
   }
+  // Retention has deleted what is below this offset.
+  void forget_below(const std::string& partition, std::int64_t offset) {
+    partitions_[partition].first = offset;
+  }
   // Behind the messages of each partition: offsets of no message, as brokers have them.
   void end_with_markers(std::int64_t count) { markers_ = count; }
   // The whole partition as one batch, from an offset on, as a lane would get it.
@@ -85,7 +89,10 @@ class ScriptSource final : public Source {
     return {};
   }
   Status seek(std::string_view partition, std::int64_t offset) override {
-    partitions_.find(partition)->second.next = offset < 0 ? 0 : static_cast<std::size_t>(offset);
+    Partition& found = partitions_.find(partition)->second;
+    if (offset >= 0 && offset < found.first)
+      return fail(Remedy::stop, "gone", "the messages there were deleted");
+    found.next = static_cast<std::size_t>(std::max(offset, found.first));
     return {};
   }
 
@@ -101,6 +108,7 @@ class ScriptSource final : public Source {
   struct Partition {
     std::vector<Message> messages;
     std::size_t next = 0;
+    std::int64_t first = 0;
     std::int64_t acked = -1;
     std::vector<std::int64_t> acks;
   };

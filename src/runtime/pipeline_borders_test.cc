@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines beside other processes, and in front of topics that are not what they were.
+#include <gtest/gtest.h>
+#include <once/pipeline.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "testing/effects.h"
+#include "testing/script_source.h"
+
+namespace once {
+namespace {
+
+using testing::effects_of;
+using testing::numbered;
+using testing::ScriptSource;
+using testing::write_effect;
+
+Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
+  ONCE_TRY(write_effect(delivery, transaction));
+  return applied();
+}
+
+class PipelineBorders : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t hour_ms = 3'600'000;
+
+  PipelineBorders() {
+    options_.scope = "shop";
+    options_.id = IdRule{};
+    options_.stop_at_end = true;
+    options_.batch_wait_ms = 1;
+    options_.batch_count_max = 50;
+    options_.retry.backoff_ms_min = 1;
+    options_.retry.attempts_max = 1'000'000;
+    options_.retention_ms = hour_ms;
+  }
+
+  static SourceTraits topic(std::vector<std::string> partitions, std::string identity = {}) {
+    return {.name = "script:",
+            .ordered = true,
+            .replayable = true,
+            .redelivery_ms_max = 0,
+            .identity = std::move(identity),
+            .partitions = std::move(partitions)};
+  }
+  // Messages whose births go from `hours` ago until now.
+  void fill(ScriptSource& source, const std::string& partition, const std::string& prefix,
+            std::size_t count, std::int64_t hours = 10) {
+    const std::int64_t first_ms = system_clock().now_ms() - hours * hour_ms;
+    for (std::size_t i = 0; i < count; ++i)
+      source.add(partition, {.id = prefix + std::to_string(i),
+                             .key = "k" + std::to_string(i % 7),
+                             .body = "body of " + prefix + std::to_string(i),
+                             .timestamp_ms = first_ms + hours * hour_ms * static_cast<int>(i) /
+                                                            static_cast<int>(count)});
+    source.announce(partition);
+  }
+  std::unique_ptr<Pipeline> make(Source& source, Handler handler = each(apply_effect)) {
+    auto pipeline = Pipeline::make(source, store_, std::move(handler), options_);
+    EXPECT_TRUE(pipeline) << pipeline.error().text;
+    return std::move(*pipeline);
+  }
+  // Runs until `done`, but for ten seconds at most.
+  static void run_until(Pipeline& pipeline, const std::function<bool()>& done) {
+    std::thread stopper([&] {
+      for (int i = 0; i < 2000 && !done(); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      pipeline.stop();
+    });
+    EXPECT_TRUE(pipeline.run());
+    stopper.join();
+    EXPECT_TRUE(done());
+  }
+  std::int64_t horizon_ms() { return store_.records()->horizon_ms("shop").value(); }
+  PartitionRecord record(const std::string& partition) {
+    const ScopeRecord scope = store_.records()->describe("shop").value();
+    for (const PartitionRecord& one : scope.partitions)
+      if (one.partition == partition) return one;
+    return {};
+  }
+
+  MemoryStore store_{system_clock()};
+  PipelineOptions options_;
+};
+
+// One member has caught up, the other has not begun: nothing of the other's is forgotten.
+TEST_F(PipelineBorders, after_downtime_a_member_does_not_forget_what_another_has_to_handle) {
+  options_.stop_at_end = false;
+  ScriptSource of_first(topic({"p0", "p1"})), of_second(topic({"p0", "p1"}));
+  fill(of_first, "p0", "a", 500);
+  fill(of_second, "p1", "b", 500);
+  auto first = make(of_first);
+  const auto began = std::chrono::steady_clock::now();
+  run_until(*first, [&] {
+    return first->statistics().applied == 500 &&
+           std::chrono::steady_clock::now() - began > std::chrono::milliseconds(700);
+  });
+  EXPECT_EQ(horizon_ms(), 0);
+  options_.stop_at_end = true;
+  auto second = make(of_second);
+  ASSERT_TRUE(second->run());
+  EXPECT_EQ(second->statistics().too_old, 0u);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(500, "a"));
+  EXPECT_EQ(effects_of(store_, "p1"), numbered(500, "b"));
+}
+
+TEST_F(PipelineBorders, a_partition_without_traffic_does_not_hold_the_horizon_for_ever) {
+  for (const Order order : {Order::partition, Order::key}) {
+    MemoryStore store(system_clock());
+    options_.stop_at_end = false;
+    options_.order = order;
+    ScriptSource source(topic({"p0", "idle"}));
+    fill(source, "p0", "m", 300);
+    source.announce("idle");
+    auto pipeline = Pipeline::make(source, store, each(apply_effect), options_).value();
+    run_until(*pipeline, [&] { return pipeline->statistics().forgotten > 200; });
+    EXPECT_EQ(pipeline->statistics().too_old, 0u);
+    EXPECT_EQ(pipeline->statistics().applied, 300u);
+    options_.order = Order::partition;
+  }
+}
+
+TEST_F(PipelineBorders, with_order_by_key_a_message_that_is_retried_holds_the_horizon) {
+  options_.stop_at_end = false;
+  options_.order = Order::key;
+  options_.lanes = 2;
+  ScriptSource source(topic({"p0"}));
+  fill(source, "p0", "m", 300);
+  std::atomic<bool> works = false;
+  auto pipeline =
+      make(source,
+           each([&](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+             if (delivery.id == "m3" && !works) return retry("not yet", 10);
+             Delivery of_key = delivery;
+             of_key.partition = delivery.key;
+             ONCE_TRY(write_effect(of_key, transaction));
+             return applied();
+           }));
+  const std::int64_t born_ms = source.batch("p0").deliveries[3].timestamp_ms;
+  run_until(*pipeline, [&] {
+    if (record("p0").waiting_ms == born_ms && pipeline->statistics().retried > 50) works = true;
+    return works && pipeline->statistics().applied == 300;
+  });
+  EXPECT_EQ(pipeline->statistics().too_old, 0u);
+  std::size_t effects = 0;
+  for (int key = 0; key < 7; ++key) effects += effects_of(store_, "k" + std::to_string(key)).size();
+  EXPECT_EQ(effects, 300u);
+}
+
+TEST_F(PipelineBorders, a_message_from_the_future_is_told_and_the_horizon_stays) {
+  ScriptSource source(topic({"p0"}));
+  source.add("p0", {.id = "2099", .body = "b", .timestamp_ms = 4'070'908'800'000});
+  fill(source, "p0", "m", 100);
+  auto pipeline = make(source);
+  ASSERT_TRUE(pipeline->run());
+  EXPECT_EQ(pipeline->statistics().ahead, 1u);
+  EXPECT_EQ(pipeline->statistics().applied, 100u);
+  EXPECT_LE(record("p0").settled_ms, system_clock().now_ms());
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(100));
+}
+
+// The same name, other messages: they are not skipped up to the old position.
+TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders) {
+  for (const Order order : {Order::partition, Order::key}) {
+    options_.order = order;
+    options_.scope = order == Order::key ? "by key" : "shop";
+    ScriptSource first(topic({"p0"})), again(topic({"p0"}));
+    fill(first, "p0", "a", 60);
+    ASSERT_TRUE(make(first)->run());
+    fill(again, "p0", "b", 200);
+    const Status refused = make(again)->run();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().tag, "gone");
+    EXPECT_EQ(refused.error().remedy, Remedy::stop);
+    EXPECT_NE(refused.error().text.find("once position set"), std::string::npos);
+    EXPECT_EQ(store_.position(options_.scope, "p0").value().offset, 60);
+    ASSERT_TRUE(store_.repairs()->correct(options_.scope, SetPosition{"p0", -1}, "made anew"));
+    again.announce("p0");
+    auto pipeline = make(again);
+    ASSERT_TRUE(pipeline->run());
+    EXPECT_EQ(pipeline->statistics().applied, 200u);
+  }
+}
+
+TEST_F(PipelineBorders, a_source_that_says_it_is_another_topic_is_not_read_from_the_old_position) {
+  ScriptSource first(topic({"p0"}, "log 1")), other(topic({"p0"}, "log 2"));
+  fill(first, "p0", "a", 10);
+  fill(other, "p0", "a", 10);
+  ASSERT_TRUE(make(first)->run());
+  const Status refused = make(other)->run();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "gone");
+  first.announce("p0");
+  EXPECT_TRUE(make(first)->run());
+}
+
+// The source has deleted what was handled, as it may: there is nothing to compare.
+TEST_F(PipelineBorders, a_handled_message_that_the_source_has_forgotten_is_not_missed) {
+  ScriptSource source(topic({"p0"}));
+  fill(source, "p0", "m", 60);
+  ASSERT_TRUE(make(source)->run());
+  fill(source, "p0", "n", 40);
+  source.forget_below("p0", 60);
+  auto pipeline = make(source);
+  ASSERT_TRUE(pipeline->run());
+  EXPECT_EQ(pipeline->statistics().applied, 40u);
+  EXPECT_EQ(effects_of(store_, "p0").size(), 100u);
+}
+
+}  // namespace
+}  // namespace once

@@ -12,20 +12,19 @@ namespace once {
 namespace {
 
 constexpr std::array names{
-    std::string_view("log_before_write"),        std::string_view("log_after_write"),
-    std::string_view("log_after_sync"),          std::string_view("log_before_roll"),
-    std::string_view("log_after_roll"),          std::string_view("lane_after_begin"),
-    std::string_view("lane_after_advance"),      std::string_view("lane_after_admit"),
-    std::string_view("lane_after_handler"),      std::string_view("lane_before_commit"),
-    std::string_view("lane_after_commit"),       std::string_view("lane_after_ack"),
-    std::string_view("lane_after_position"),     std::string_view("lane_after_work"),
-    std::string_view("lane_before_park"),        std::string_view("lane_after_claim"),
-    std::string_view("lane_after_effect"),       std::string_view("lane_after_settle"),
-    std::string_view("relay_after_enter"),
-    std::string_view("relay_after_assign"),      std::string_view("relay_after_append"),
-    std::string_view("relay_after_sent"),        std::string_view("store_before_forget"),
-    std::string_view("store_after_horizon"),     std::string_view("store_before_commit"),
-    std::string_view("store_after_commit_sent"),
+    std::string_view("log_before_write"),    std::string_view("log_after_write"),
+    std::string_view("log_after_sync"),      std::string_view("log_before_roll"),
+    std::string_view("log_after_roll"),      std::string_view("lane_after_begin"),
+    std::string_view("lane_after_advance"),  std::string_view("lane_after_admit"),
+    std::string_view("lane_after_handler"),  std::string_view("lane_before_commit"),
+    std::string_view("lane_after_commit"),   std::string_view("lane_after_ack"),
+    std::string_view("lane_after_position"), std::string_view("lane_after_work"),
+    std::string_view("lane_before_park"),    std::string_view("lane_after_claim"),
+    std::string_view("lane_after_effect"),   std::string_view("lane_after_settle"),
+    std::string_view("relay_after_enter"),   std::string_view("relay_after_assign"),
+    std::string_view("relay_after_append"),  std::string_view("relay_after_sent"),
+    std::string_view("store_before_forget"), std::string_view("store_after_horizon"),
+    std::string_view("store_before_commit"), std::string_view("store_after_commit_sent"),
 };
 static_assert(names.size() == static_cast<std::size_t>(Point::count_));
 

@@ -39,11 +39,15 @@ Status check_exists(const std::string& text) {
 
 }  // namespace
 
-void add_books(CLI::App& command, BooksFlags& flags) {
+void add_store(CLI::App& command, BooksFlags& flags) {
   command.add_option("--store", flags.store, "The store: sqlite:PATH; or set ONCE_STORE")
       ->required()
       ->envname("ONCE_STORE")
       ->option_text("URL");
+}
+
+void add_books(CLI::App& command, BooksFlags& flags) {
+  add_store(command, flags);
   command
       .add_option("--scope", flags.scope,
                   "Only this scope; needed for changes when there are several")
@@ -162,6 +166,24 @@ Json json_of(const std::string& scope, const ClaimRecord& record) {
     json["steps"].push_back(std::move(entry));
   }
   return json;
+}
+
+void write_parked(Output& output, const std::string& scope, const ParkedRecord& record) {
+  if (output.json()) return output.write_json(json_of(scope, record));
+  Table table({"", ""});
+  table.row({"number", fmt::format("{}", record.number)});
+  table.row({"scope", scope});
+  table.row({"parked", time_text(record.parked_ms)});
+  table.row({"reason", record.reason});
+  table.row({"attempts", fmt::format("{}", record.attempts)});
+  table.row({"came from", fmt::format("{} offset {}", record.partition, record.offset)});
+  table.row({"id", text_or_base64(record.message.id)});
+  table.row({"key", text_or_base64(view_of(record.message.key))});
+  table.row({"timestamp", time_text(record.message.timestamp_ms)});
+  for (const Header& header : record.message.headers)
+    table.row({"header " + header.name, text_or_base64(view_of(header.value))});
+  table.row({"body", text_or_base64(view_of(record.message.body))});
+  output.write_table(table);
 }
 
 void write_list(Output& output, const Json& values, const Table& table, std::string_view none) {

@@ -24,6 +24,7 @@ struct BooksFlags {
   std::string scope;  // empty: all of them, or the only one
 };
 
+void add_store(CLI::App& command, BooksFlags& flags);  // only the store
 void add_books(CLI::App& command, BooksFlags& flags);
 
 // A store that is there already, open for a person. A mistyped URL makes no new one.
@@ -62,6 +63,9 @@ Json json_of(const std::string& scope, const LedgerRecord& record);
 Json json_of(const std::string& scope, const ParkedRecord& record);
 Json json_of(const std::string& scope, const OperationRecord& record);
 Json json_of(const std::string& scope, const ClaimRecord& record);
+
+// A whole parked message.
+void write_parked(Output& output, const std::string& scope, const ParkedRecord& record);
 
 // Many values: an array, a line for each, or a table; a sentence where there are none.
 void write_list(Output& output, const Json& values, const Table& table, std::string_view none);

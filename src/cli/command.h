@@ -29,6 +29,7 @@ void add_bridge(CLI::App& app, Context& context);
 void add_trace(CLI::App& app, Context& context);
 void add_ledger(CLI::App& app, Context& context);
 void add_park(CLI::App& app, Context& context);
+void add_outbox(CLI::App& app, Context& context);
 void add_claims(CLI::App& app, Context& context);
 void add_position(CLI::App& app, Context& context);
 void add_horizon(CLI::App& app, Context& context);

@@ -103,33 +103,13 @@ Result<int> list(const ParkFlags& flags, Output& output) {
 
 // --- show
 
-void show_table(Output& output, const std::string& scope, const ParkedRecord& record) {
-  Table table({"", ""});
-  table.row({"number", fmt::format("{}", record.number)});
-  table.row({"scope", scope});
-  table.row({"parked", time_text(record.parked_ms)});
-  table.row({"reason", record.reason});
-  table.row({"attempts", fmt::format("{}", record.attempts)});
-  table.row({"came from", fmt::format("{} offset {}", record.partition, record.offset)});
-  table.row({"id", text_or_base64(record.message.id)});
-  table.row({"key", text_or_base64(view_of(record.message.key))});
-  table.row({"timestamp", time_text(record.message.timestamp_ms)});
-  for (const Header& header : record.message.headers)
-    table.row({"header " + header.name, text_or_base64(view_of(header.value))});
-  table.row({"body", text_or_base64(view_of(record.message.body))});
-  output.write_table(table);
-}
-
 Result<int> show(const ParkFlags& flags, Output& output) {
   const std::int64_t number = flags.numbers.front();
   Books books = ONCE_TRY(Books::open(flags.books));
   for (const std::string& scope : books.scopes()) {
     const auto found = ONCE_TRY(books.records().parked(scope, number - 1, 1));
     if (found.empty() || found[0].number != number) continue;
-    if (output.json())
-      output.write_json(json_of(scope, found[0]));
-    else
-      show_table(output, scope, found[0]);
+    write_parked(output, scope, found[0]);
     return exit_ok;
   }
   return fail_not_known(fmt::format("{} is not known: {} has no parked message of that number",
@@ -298,6 +278,14 @@ void show_done(Output& output, const Plan& plan, std::optional<std::size_t> sent
                             plan.hindered()));
 }
 
+Status check_accepted(const RelayState& state) {
+  if (state.parked == 0) return {};
+  return fail(Remedy::park, "refused",
+              fmt::format("the destination can never take {} of the messages; they are parked "
+                          "again: once outbox show lists them",
+                          state.parked));
+}
+
 Result<int> replay(const ParkFlags& flags, Output& output) {
   ONCE_TRY(check_selection(flags));
   ONCE_TRY(parse_url(flags.to));
@@ -310,7 +298,9 @@ Result<int> replay(const ParkFlags& flags, Output& output) {
   auto sink = ONCE_TRY(open_sink(flags.to));
   const std::string destination = ONCE_TRY(new_replay_destination(flags.to));
   ONCE_TRY(repairs->replay(made.scope, made.numbers(), destination, flags.reason));
-  const std::size_t sent = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
+  const RelayState state = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
+  ONCE_TRY(check_accepted(state));
+  const std::size_t sent = state.sent;
   if (sent != made.messages.size())
     return fail(Remedy::recheck, "relay",
                 fmt::format("{} of {} messages were sent from here; another relay of this store "
@@ -342,9 +332,10 @@ Result<int> resume(const ParkFlags& flags, Output& output) {
     const auto url = replay_url_of(destination);
     if (!url) continue;
     auto sink = ONCE_TRY(open_sink(*url));
-    const std::size_t sent = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
-    json.push_back({{"sent", sent}, {"to", shown_url(*url)}});
-    table.row({grouped(static_cast<std::int64_t>(sent)), shown_url(*url)});
+    const RelayState state = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
+    ONCE_TRY(check_accepted(state));
+    json.push_back({{"sent", state.sent}, {"to", shown_url(*url)}});
+    table.row({grouped(static_cast<std::int64_t>(state.sent)), shown_url(*url)});
   }
   write_list(output, json, table, "no replay was interrupted");
   return exit_ok;

@@ -110,6 +110,7 @@ int run(int argc, char** argv) {
   add_trace(app, context);
   add_ledger(app, context);
   add_park(app, context);
+  add_outbox(app, context);
   add_claims(app, context);
   add_position(app, context);
   add_horizon(app, context);

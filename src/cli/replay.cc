@@ -6,7 +6,9 @@
 #include <once/identity.h>
 #include <once/outbox.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "cli/exit_code.h"
@@ -37,16 +39,16 @@ std::optional<std::string> replay_url_of(std::string_view destination) {
   return std::string(destination.substr(url_at));
 }
 
-Result<std::size_t> send_replayed(Store& store, Sink& sink, const std::string& destination,
-                                  Output& output) {
+Result<RelayState> send_replayed(Store& store, Sink& sink, const std::string& destination,
+                                 Output& output) {
   RelayOptions options;
   options.name = destination;
   options.destinations = {destination};
   options.batch_count_max = 100;  // what was parked may be large
+  const auto lent = std::shared_ptr<Sink>(std::shared_ptr<void>(), &sink);
   auto relay = ONCE_TRY(Relay::make(
-      store, [&](std::string_view) -> Result<Sink*> { return &sink; }, options));
+      store, [&](std::string_view) -> Result<std::shared_ptr<Sink>> { return lent; }, options));
   Progress progress(output);
-  std::size_t sent = 0;
   while (true) {
     auto step = relay->step();
     if (!step) {
@@ -54,8 +56,10 @@ Result<std::size_t> send_replayed(Store& store, Sink& sink, const std::string& d
       error.text += "; what was not sent waits in the outbox: once park resume sends it";
       return fail(std::move(error));
     }
-    if (*step == 0) return sent;
-    sent += *step;
+    if (*step == 0 && relay->state().sender.empty()) return relay->state();
+    // One that died elsewhere keeps its place until its lease ends.
+    if (*step == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const std::size_t sent = relay->state().sent;
     progress.show(fmt::format("  sent {}", grouped(static_cast<std::int64_t>(sent))),
                   system_clock().ticks_ns());
   }

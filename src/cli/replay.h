@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/outbox.h>
 #include <once/sink.h>
 #include <once/store.h>
 
@@ -21,8 +22,9 @@ namespace once::cli {
 // Where such a destination leads; unset when it is another.
 std::optional<std::string> replay_url_of(std::string_view destination);
 
-// Sends what waits for this one destination, until nothing does; answers how many it were.
-[[nodiscard]] Result<std::size_t> send_replayed(Store& store, Sink& sink,
-                                                const std::string& destination, Output& output);
+// Sends what waits for this one destination, until nothing does; answers how many were sent, and
+// how many the destination can never accept.
+[[nodiscard]] Result<RelayState> send_replayed(Store& store, Sink& sink,
+                                               const std::string& destination, Output& output);
 
 }  // namespace once::cli

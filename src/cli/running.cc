@@ -7,11 +7,13 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "cli/exit_code.h"
-#include "cli/relay_thread.h"
+#include "cli/pipeline_role.h"
+#include "cli/relay_threads.h"
 
 namespace once::cli {
 namespace {
@@ -29,8 +31,7 @@ constexpr std::string_view overdue =
 // What is known while it runs, for people.
 class Watch {
  public:
-  Watch(std::int64_t stats_every_s, const Pipeline& pipeline, const RelayThread& relay,
-        Output& output)
+  Watch(std::int64_t stats_every_s, const Pipeline& pipeline, RelayThreads& relay, Output& output)
       : stats_every_s_(stats_every_s),
         pipeline_(pipeline),
         relay_(relay),
@@ -38,6 +39,7 @@ class Watch {
         progress_(output) {}
 
   void tick() {
+    tell_notes();
     const std::int64_t now_ns = system_clock().ticks_ns();
     if (now_ns - seen_ns_ < ns_per_second) return;
     const Statistics now = pipeline_.statistics();
@@ -55,7 +57,10 @@ class Watch {
     output_.talk(line);
   }
 
-  void clear() { progress_.clear(); }
+  void clear() {
+    progress_.clear();
+    tell_notes();
+  }
 
   void report() {
     if (output_.json())
@@ -75,6 +80,12 @@ class Watch {
     output_.talk(why.empty() ? "going on" : fmt::format("waiting, and trying again: {}", why));
   }
 
+  void tell_notes() {
+    for (const std::string& note : relay_.take_notes()) {
+      progress_.clear();
+      output_.talk(note);
+    }
+  }
   static std::uint64_t handled_by(const Statistics& s) {
     return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped;
   }
@@ -120,13 +131,14 @@ class Watch {
             {"rechecked", s.rechecked},
             {"forgotten", s.forgotten},
             {"emitted", relay_.sent()},
+            {"emits_parked", relay_.parked()},
             {"lag", s.lag},
             {"seconds", seconds()}};
   }
 
   const std::int64_t stats_every_s_;
   const Pipeline& pipeline_;
-  const RelayThread& relay_;
+  RelayThreads& relay_;
   Output& output_;
   Progress progress_;
   const std::int64_t began_ns_ = system_clock().ticks_ns();
@@ -136,6 +148,24 @@ class Watch {
   std::string waiting_;       // why nothing moved at the last tick
   std::string told_waiting_;  // what people were told about that
 };
+
+// Where only one process can read the source, the others wait here until it is their turn.
+Status take_turn(const Running& running, const SignalWatch& signals, Output& output,
+                 const std::function<Status()>& work) {
+  const std::string& scope = running.plan.options.scope;
+  if (!is_for_one_process(running.plan.source_url) || running.store.claims() == nullptr)
+    return work();
+  PipelineRole role(running.store, scope);
+  const bool ours =
+      ONCE_TRY(role.await([&] { return signals.came() != 0; },
+                          [&](const std::string& holder) {
+                            output.talk(fmt::format("{}: {} runs the scope \"{}\"; standing by",
+                                                    running.plan.file, holder, scope));
+                          }));
+  if (!ours) return {};  // told to stop
+  role.keep();
+  return work();
+}
 
 }  // namespace
 
@@ -158,16 +188,15 @@ void tell_warnings(const Source& source, Output& output) {
 Result<int> run_until_stopped(const Running& running, Patience& patience, SignalWatch& signals,
                               Output& output) {
   const Plan& plan = running.plan;
-  // Threads end before what they call: the relay before the pipeline, and the signal watch calls
+  // Threads end before what they call: relays before the pipeline, and the signal watch calls
   // neither outside of its scope, even if an exception leaves this function because a thread or
   // memory could not be had.
   auto pipeline = ONCE_TRY(patience.until_there("the store", [&] {
     return Pipeline::make(running.source, running.store, running.handler, plan.options);
   }));
   auto relay = ONCE_TRY(patience.until_there(
-      "a destination", [&] { return RelayThread::open(running.store, plan); }));
+      "a destination", [&] { return RelayThreads::open(running.store, plan); }));
   Watch watch(running.stats_every_s, *pipeline, *relay, output);
-  relay->start([&] { pipeline->stop(); });
   Status ran;
   Status sent;
   {
@@ -178,7 +207,10 @@ Result<int> run_until_stopped(const Running& running, Patience& patience, Signal
                                                        running.source.leave();
                                                      },
                                                  .on_tick = [&] { watch.tick(); }});
-    ran = pipeline->run();
+    ran = take_turn(running, signals, output, [&] {
+      relay->start([&] { pipeline->stop(); });
+      return pipeline->run();
+    });
     sent = relay->finish(signals.came() == 0 ? send_at_end_ms : send_at_stop_ms);
   }
   watch.clear();

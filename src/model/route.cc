@@ -31,18 +31,19 @@ bool agrees(const RouteRange& store, std::uint64_t sequence) {
 Error diverged_error(std::string_view destination, std::uint32_t partition, const RouteRange& store,
                      std::uint64_t sequence) {
   return {Remedy::stop, "diverged",
-          fmt::format("outbox \"{}\", partition {}: {}. Nothing was sent. To send what is pending "
-                      "and all that follows as a new producer: once outbox restart \"{}\"; what "
-                      "was sent since the backup and is produced again is then sent again "
-                      "(docs/operating.md)",
-                      destination, partition,
-                      sequence > store.next ? ahead_text(store, sequence)
-                                            : behind_text(store, sequence),
-                      destination),
+          fmt::format(
+              "outbox \"{}\", partition {}: {}. Nothing was sent. To send what is pending "
+              "and all that follows as a new producer: once outbox restart \"{}\"; what "
+              "was sent since the backup and is produced again is then sent again "
+              "(docs/operating.md)",
+              destination, partition,
+              sequence > store.next ? ahead_text(store, sequence) : behind_text(store, sequence),
+              destination),
           std::nullopt};
 }
 
-Status check_assign(std::span<const std::int64_t> numbers, std::span<const std::uint32_t> partitions,
+Status check_assign(std::span<const std::int64_t> numbers,
+                    std::span<const std::uint32_t> partitions,
                     std::span<const std::uint64_t> sequences) {
   const bool fits = numbers.size() == partitions.size() &&
                     (sequences.empty() || sequences.size() == numbers.size());

@@ -27,7 +27,8 @@ Error diverged_error(std::string_view destination, std::uint32_t partition, cons
                      std::uint64_t sequence);
 
 // What `Outbox::assign` is given fits together.
-Status check_assign(std::span<const std::int64_t> numbers, std::span<const std::uint32_t> partitions,
+Status check_assign(std::span<const std::int64_t> numbers,
+                    std::span<const std::uint32_t> partitions,
                     std::span<const std::uint64_t> sequences);
 
 // The sequence that row `i` gets is the one that its destination expects, where that is known.

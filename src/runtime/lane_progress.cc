@@ -74,7 +74,7 @@ Status Lane::publish() {
     const bool fenced = published.error().tag == "fenced";
     if (fenced && !partition->doubted) return published;
     if (fenced || drained) continue;
-    wait_for_store();
+    wait_for_store(published.error());
   }
   return {};
 }

@@ -11,10 +11,13 @@
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "model/route.h"
+#include "model/sha256.h"
 #include "runtime/role.h"
 
 namespace once {
 namespace {
+
+constexpr std::size_t producer_name_bytes_max = 255;  // what every destination takes
 
 using Rows = std::vector<OutboxRow>;
 // Of one partition, by sequence.
@@ -54,11 +57,12 @@ struct Target {
   }
 
   std::unique_ptr<Role> role;
+  std::uint64_t tenure = 0;  // of the role, for which the rest is known
   std::shared_ptr<Sink> sink;
   std::uint32_t partitions = 0;
-  std::uint64_t fence = 0;
+  Position taken;  // when we began to send: our fence, and how often the destination was restarted
   std::string producer;
-  std::map<std::uint32_t, Stamp> stamps;  // by partition; the destination has all before `sequence`
+  std::map<std::uint32_t, Stamp> stamps;  // by partition: what the destination takes next
 };
 
 class OutboxRelay final : public Relay {
@@ -116,18 +120,26 @@ class OutboxRelay final : public Relay {
   // Whether the destination is ours. One that is not may be another's to write.
   static Result<bool> keep(Target& to) {
     auto held = to.role->hold();
-    if (held && !*held) to.close();
+    if (held && (!*held || to.tenure != to.role->tenure())) to.close();
+    to.tenure = to.role->tenure();
     return held;
   }
 
   Result<std::size_t> serve(const std::string& destination) {
     Target& to = target(destination);
+    const bool knew_it = to.sink != nullptr;
     if (!ONCE_TRY(keep(to))) {
       state_.sender = to.role->holder();
       return std::size_t{0};
     }
     auto handled = send(destination, to);
     if (handled || handled.error().remedy != Remedy::stop) return handled;
+    if (handled.error().tag == "diverged" && knew_it) {
+      // What we knew may be from before a restart, which other relays have taken up.
+      to.close();
+      to.role->doubt();
+      return serve(destination);
+    }
     // Whatever a person or another relay does about it, we begin anew.
     to.close();
     if (!was_displaced(handled.error())) return handled;
@@ -142,19 +154,25 @@ class OutboxRelay final : public Relay {
     ONCE_TRY(open(destination, to));
     Rows rows = ONCE_TRY(pending(destination));
     ONCE_TRY(enter(to, rows));
-    ONCE_TRY(check_routes(destination, to, routed_by_partition(rows)));
-    if (has_unrouted(rows)) {
-      if (!ONCE_TRY(assign_routes(destination, to, rows))) return std::size_t{0};
-      rows = ONCE_TRY(pending(destination));
+    Routed routed = routed_by_partition(rows);
+    Status agreed = check_routes(destination, to, routed);
+    if (agreed && has_unrouted(rows)) {
+      agreed = assign_routes(destination, to, rows);
+      if (!agreed && agreed.error().tag != "diverged") return fail(agreed.error());
+      if (agreed) rows = ONCE_TRY(pending(destination));
+      routed = routed_by_partition(rows);
     }
+    // Where they agree it is sent in any case, so that a person who restarts the destination
+    // doubles nothing there.
     std::size_t left = 0;
-    for (const auto& [partition, of_partition] : routed_by_partition(rows))
+    for (const auto& [partition, of_partition] : routed)
       left += ONCE_TRY(send(destination, to, partition, of_partition));
+    if (!agreed) return fail(agreed.error());
     return left;
   }
 
   Status open(const std::string& destination, Target& to) {
-    if (to.sink) return {};
+    if (to.sink) return check_current(destination, to);
     auto sink = sink_for_(destination);
     if (!sink) {
       Error error = std::move(sink).error();
@@ -162,12 +180,29 @@ class OutboxRelay final : public Relay {
       return fail(std::move(error));
     }
     to.partitions = ONCE_TRY((*sink)->partitions());
-    const Position position = ONCE_TRY(store_.take(relay_scope, destination));
-    to.fence = position.fence;
-    to.producer = fmt::format("{}@{}", options_.name, store_.traits().identity);
-    if (position.offset >= 0) to.producer += fmt::format(".{}", position.offset + 1);
+    to.taken = ONCE_TRY(store_.take(relay_scope, destination));
+    to.producer = producer_name(to.taken.offset + 1);
     to.sink = std::move(*sink);
     return {};
+  }
+
+  // A store that went back may give a fence twice: to us, and to a person who restarts the
+  // destination. So we look whether we still are who we were.
+  Status check_current(const std::string& destination, const Target& to) {
+    const Position now = ONCE_TRY(store_.position(relay_scope, destination));
+    if (now == to.taken) return {};
+    return fail(Remedy::stop, "fenced",
+                fmt::format("outbox \"{}\": another relay sends there", destination));
+  }
+
+  // Of this store, and of nobody else; another one when the sequences begin anew.
+  std::string producer_name(std::int64_t restarts) const {
+    std::string name = fmt::format("{}@{}", options_.name, store_.traits().identity);
+    if (restarts > 0) name += fmt::format(".{}", restarts);
+    if (name.size() <= producer_name_bytes_max) return name;
+    Sha256 hash("relay");
+    hash.field(name);
+    return "relay/" + to_hex(hash.digest128());
   }
 
   // All rows that have a route, and up to a batch in all.
@@ -195,18 +230,24 @@ class OutboxRelay final : public Relay {
     return {};
   }
 
-  Status check_routes(const std::string& destination, const Target& to, const Routed& routed) {
-    for (const auto& [partition, rows] : routed) {
+  // Takes out the partitions where store and destination do not agree.
+  Status check_routes(const std::string& destination, const Target& to, Routed& routed) {
+    Status agreed;
+    for (auto at = routed.begin(); at != routed.end();) {
+      const auto& [partition, rows] = *at;
       const RouteRange range{rows.front()->route->sequence, rows.back()->route->sequence + 1};
       const std::uint64_t sequence = to.stamps.at(partition).sequence;
-      if (!agrees(range, sequence) && !mutant(Mutant::relay_ignores_enter))
-        return fail(diverged_error(destination, partition, range, sequence));
+      if (agrees(range, sequence) || mutant(Mutant::relay_ignores_enter)) {
+        ++at;
+        continue;
+      }
+      if (agreed) agreed = fail(diverged_error(destination, partition, range, sequence));
+      at = routed.erase(at);
     }
-    return {};
+    return agreed;
   }
 
-  // False: the routes have changed under us, so that everything has to be read again.
-  Result<bool> assign_routes(const std::string& destination, Target& to, Rows& rows) {
+  Status assign_routes(const std::string& destination, Target& to, Rows& rows) {
     std::map<std::uint32_t, std::uint64_t> next;
     for (const auto& [partition, stamp] : to.stamps) next[partition] = stamp.sequence;
     for (const auto& [partition, routed] : routed_by_partition(rows))
@@ -221,16 +262,19 @@ class OutboxRelay final : public Relay {
       sequences.push_back(next[partitions.back()]++);
     }
     if (mutant(Mutant::relay_ignores_enter)) sequences.clear();
-    const Status assigned = outbox_.assign(destination, to.fence, numbers, partitions, sequences);
+    const Status assigned =
+        outbox_.assign(destination, to.taken.fence, numbers, partitions, sequences);
     if (assigned) {
       ONCE_POINT(relay_after_assign);
-      return true;
+      return {};
     }
     // An earlier request, whose answer was lost, may have been granted only now.
     if (assigned.error().tag == "diverged" &&
         routed_count(ONCE_TRY(pending(destination))) != routed_count(rows))
-      return false;
-    return fail(assigned.error());
+      return fail(
+          Remedy::retry, "moved",
+          fmt::format("outbox \"{}\": its routes have changed; they are read again", destination));
+    return assigned;
   }
 
   Result<std::size_t> send(const std::string& destination, Target& to, std::uint32_t partition,
@@ -241,14 +285,14 @@ class OutboxRelay final : public Relay {
     if (appended.count > 0) {
       std::vector<std::int64_t> numbers;
       for (std::size_t i = 0; i < appended.count; ++i) numbers.push_back(rows[i]->number);
-      ONCE_TRY(outbox_.sent(destination, to.fence, numbers));
+      ONCE_TRY(outbox_.sent(destination, to.taken.fence, numbers));
       ONCE_POINT(relay_after_sent);
       state_.sent += numbers.size();
       left += numbers.size();
     }
     if (!appended.refused) return left;
     const OutboxRow& poison = *rows[appended.count];
-    ONCE_TRY(outbox_.park(destination, to.fence, poison.number, appended.refused->text));
+    ONCE_TRY(outbox_.park(destination, to.taken.fence, poison.number, appended.refused->text));
     ++state_.parked;
     return left + 1;
   }
@@ -278,7 +322,10 @@ class OutboxRelay final : public Relay {
       known.sequence = std::max<std::uint64_t>(known.sequence, sequence + messages.size());
       return Appended{messages.size()};
     }
-    if (receipt.error().remedy != Remedy::park) return fail(receipt.error());
+    if (receipt.error().remedy != Remedy::park) {
+      to.stamps.erase(partition);  // what the destination has now must be asked for
+      return fail(receipt.error());
+    }
     if (messages.size() == 1) return Appended{0, receipt.error()};
     const std::size_t half = messages.size() / 2;
     Appended appended = ONCE_TRY(append(to, partition, sequence, messages.first(half)));

@@ -114,6 +114,25 @@ TEST_F(RelayPast, a_store_that_goes_back_under_a_running_relay_is_noticed) {
   expect_each_once(20);
 }
 
+TEST_F(RelayPast, a_store_that_goes_back_after_a_receipt_was_lost_is_noticed) {
+  auto running = relay();
+  enqueue(0, 3);
+  drain(*running);
+  const MemoryState backup = store_.snapshot();
+  enqueue(3, 3);
+  sink_.set_faults({}, [] { return fail(Remedy::recheck, "lost", "the receipt was lost"); });
+  EXPECT_FALSE(running->step());
+  sink_.set_faults({}, {});
+  store_.restore(backup);
+  enqueue(6, 3);
+  EXPECT_EQ(running->step().error().tag, "diverged");
+  restart_destination();
+  drain(*running);
+  std::vector<int> times(9, 0);
+  for (const std::string& id : arrived()) ++times.at(std::stoul(id.substr(1)));
+  for (std::size_t i = 6; i < 9; ++i) EXPECT_EQ(times[i], 1) << i;
+}
+
 TEST_F(RelayPast, a_destination_made_anew_stops_the_relay_until_it_is_restarted) {
   enqueue(0, 10);
   drain(*relay());

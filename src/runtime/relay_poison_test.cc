@@ -89,7 +89,8 @@ TEST_F(RelayPoison, a_parked_row_that_is_replayed_to_its_destination_is_sent) {
   drain(*running);
   refuse_ids({});
   const auto record = records().parked(outbox_scope, 0, 1).value().at(0);
-  ASSERT_TRUE(repairs().replay(outbox_scope, std::vector{record.number}, record.partition, "fixed"));
+  ASSERT_TRUE(
+      repairs().replay(outbox_scope, std::vector{record.number}, record.partition, "fixed"));
   drain(*running);
   std::vector<int> times(10, 0);
   for (const std::string& id : arrived()) ++times.at(std::stoul(id.substr(1)));
@@ -101,17 +102,17 @@ TEST_F(RelayPoison, a_destination_in_trouble_does_not_hold_up_the_others) {
   enqueue(0, 5, "a broken one");
   enqueue(5, 5, "paid");
   enqueue(10, 5, "that is away");
-  auto running =
-      Relay::make(
-          store_,
-          [&](std::string_view destination) -> Result<std::shared_ptr<Sink>> {
-            if (destination == "a broken one")
-              return fail(Remedy::stop, "missing", "no such topic: a broken one");
-            if (destination == "that is away") return fail(Remedy::retry, "away", "away");
-            return shared(sink_);
-          },
-          {.name = "relay"}, clock_)
-          .value();
+  auto running = Relay::make(
+                     store_,
+                     [&](std::string_view destination) -> Result<std::shared_ptr<Sink>> {
+                       if (destination == "a broken one")
+                         return fail(Remedy::stop, "missing", "no such topic: a broken one");
+                       if (destination == "that is away")
+                         return fail(Remedy::retry, "away", "away");
+                       return shared(sink_);
+                     },
+                     {.name = "relay"}, clock_)
+                     .value();
   const auto step = running->step();
   ASSERT_FALSE(step);
   EXPECT_EQ(step.error().tag, "missing");

@@ -150,15 +150,14 @@ TEST_F(RelayRole, a_sink_is_open_only_while_the_role_is_held) {
 
 TEST_F(RelayRole, a_sink_that_is_busy_is_waited_for) {
   bool busy = true;
-  auto waiting =
-      Relay::make(
-          store_,
-          [&](std::string_view) -> Result<std::shared_ptr<Sink>> {
-            if (busy) return fail(Remedy::stop, "busy", "another process writes");
-            return shared(sink_);
-          },
-          {.name = "relay"}, clock_)
-          .value();
+  auto waiting = Relay::make(
+                     store_,
+                     [&](std::string_view) -> Result<std::shared_ptr<Sink>> {
+                       if (busy) return fail(Remedy::stop, "busy", "another process writes");
+                       return shared(sink_);
+                     },
+                     {.name = "relay"}, clock_)
+                     .value();
   enqueue(0, 5);
   EXPECT_EQ(waiting->step().error().remedy, Remedy::retry);
   busy = false;
@@ -192,6 +191,20 @@ TEST_F(RelayRole, a_lost_answer_to_a_claim_does_not_lock_a_process_out) {
   Role other = role(claims(), clock_, "other");
   EXPECT_FALSE(other.hold().value());
   EXPECT_EQ(other.holder(), "mine");
+}
+
+TEST_F(RelayRole, a_clock_that_is_set_back_does_not_keep_the_role_of_the_dead) {
+  auto* dead = new Role(claims(), {.scope = "once.test", .id = "x", .owner = "dead"}, clock_);
+  ASSERT_TRUE(dead->hold().value());
+  clock_.jump(-50 * 3'600'000);
+  Role heir = role(claims(), clock_, "heir");
+  std::int64_t waited_ms = 0;
+  while (!heir.hold().value() && waited_ms < 60'000) {
+    clock_.step(100);
+    waited_ms += 100;
+  }
+  EXPECT_LE(waited_ms, 11'000);
+  delete dead;
 }
 
 TEST_F(RelayRole, a_role_is_renewed_for_as_long_as_it_is_looked_after) {

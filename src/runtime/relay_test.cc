@@ -29,15 +29,16 @@ class RelayTest : public ::testing::Test {
   }
 
   std::unique_ptr<Relay> relay() {
-    return Relay::make(store_, [this](std::string_view) { return testing::shared(sink_); },
-                       {.name = "relay", .batch_count_max = 7}, clock_)
+    return Relay::make(
+               store_, [this](std::string_view) { return testing::shared(sink_); },
+               {.name = "relay", .batch_count_max = 7}, clock_)
         .value();
   }
 
   std::unique_ptr<Relay> relay_of(const std::string& destination) {
-    return Relay::make(store_, [this](std::string_view) { return testing::shared(sink_); },
-                       {.name = "another", .batch_count_max = 7, .destinations = {destination}},
-                       clock_)
+    return Relay::make(
+               store_, [this](std::string_view) { return testing::shared(sink_); },
+               {.name = "another", .batch_count_max = 7, .destinations = {destination}}, clock_)
         .value();
   }
 

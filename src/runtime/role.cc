@@ -35,8 +35,15 @@ Role::Role(ClaimStore& claims, RoleOptions options, Clock& clock)
 Result<bool> Role::hold() {
   const std::int64_t now_ns = clock_.ticks_ns();
   if (now_ns < ask_at_ns_) return held_;
-  const bool held = held_ && ONCE_TRY(renew());
-  if (!held) held_ = ONCE_TRY(claim());
+  // Who comes late with a renewal may have had a successor, and a store that went back would not
+  // know of it.
+  const bool late = now_ns - held_since_ns_ > options_.lease_ms * ns_per_ms;
+  const bool held = held_ && !late && ONCE_TRY(renew());
+  if (!held) {
+    held_ = ONCE_TRY(claim());
+    ++tenure_;
+  }
+  held_since_ns_ = now_ns;
   const std::int64_t renew_ms = options_.lease_ms / renewals_per_lease;
   ask_at_ns_ = now_ns + (held_ ? renew_ms : std::min(renew_ms, stand_by_ms_max)) * ns_per_ms;
   return held_;
@@ -55,7 +62,7 @@ Result<bool> Role::claim() {
     return ONCE_TRY(claims_.claim(options_.scope, terms, std::span(&request, 1))).at(0);
   };
   ClaimAnswer answer = ONCE_TRY(ask());
-  if (answer.kind == ClaimAnswer::Kind::busy && process_is_gone(process_of(answer.record.owner))) {
+  if (answer.kind == ClaimAnswer::Kind::busy && is_dead(answer.record)) {
     ONCE_TRY(bury(answer.record));
     answer = ONCE_TRY(ask());
   }
@@ -70,6 +77,18 @@ Result<bool> Role::claim() {
                           "retryable",
                           options_.id, options_.scope, name_of(answer.record.state), options_.id,
                           options_.scope));
+}
+
+bool Role::is_dead(const ClaimRecord& record) {
+  if (record.owner == options_.owner) return false;
+  if (process_is_gone(process_of(record.owner))) return true;
+  const std::int64_t now_ns = clock_.ticks_ns();
+  if (record.fence != seen_fence_ || record.lease_until_ms != seen_until_ms_) {
+    seen_fence_ = record.fence;
+    seen_until_ms_ = record.lease_until_ms;
+    seen_since_ns_ = now_ns;
+  }
+  return now_ns - seen_since_ns_ > 2 * options_.lease_ms * ns_per_ms;
 }
 
 // In the name of an owner that can no longer do it.

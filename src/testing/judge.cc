@@ -25,7 +25,7 @@ std::string effects_in_words(std::size_t count) {
 
 Judge::Judge(const Plan& plan, const std::vector<std::string>& ids) : any_order_(plan.any_order) {
   for (std::size_t i = 0; i < ids.size(); ++i)
-    group_of_[ids[i]] = plan.options.order == Order::key ? plan.messages[i].key : "";
+    group_of_[ids[i]] = plan.options.order == Order::key ? plan.messages[i].key.value_or("") : "";
 }
 
 Judge::Books Judge::books_of(const std::vector<Effect>& effects) {

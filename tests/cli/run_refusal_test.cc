@@ -99,20 +99,5 @@ TEST_F(RunRefusal, messages_that_wait_for_a_destination_are_not_left_behind) {
   EXPECT_EQ(run(head() + deposit()).exit_code, 0);
 }
 
-// The new store counts from 0, and the destination would swallow what it has seen of these.
-TEST_F(RunRefusal, a_new_store_does_not_speak_with_the_name_of_an_old_one) {
-  send(line("deposit-1", "ann", 1));
-  ASSERT_EQ(run(head() + deposit() + announcement()).exit_code, 0);
-  for (const char* end : {"", "-wal", "-shm"})
-    std::filesystem::remove(scratch_.path("bank.db") + end);
-  sql("CREATE TABLE flow (n INTEGER PRIMARY KEY, id TEXT UNIQUE, account TEXT, amount INTEGER)");
-  sql("CREATE TABLE account (name TEXT PRIMARY KEY, balance INTEGER NOT NULL)");
-  sql("INSERT INTO account VALUES ('ann', 0), ('bob', 0)");
-  expect_refused(head() + deposit() + announcement(), 3, "Give the relay another name", {});
-  const std::string renamed = head() + deposit() + announcement() + "[relay]\nname = \"second\"\n";
-  EXPECT_EQ(run(renamed).exit_code, 0);
-  expect_announced({"deposit-1", "deposit-1"});  // another store, another life
-}
-
 }  // namespace
 }  // namespace once

@@ -161,6 +161,37 @@ TEST_P(StoreSuite, routes_count_without_holes_also_across_a_restart) {
   EXPECT_EQ(expected, (std::map<std::uint32_t, std::uint64_t>{{0, 8}, {1, 8}, {2, 4}}));
 }
 
+TEST_P(StoreSuite, routes_that_the_destination_does_not_expect_are_not_given) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 4);
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  const auto numbers = sender.numbers("next");
+  const std::vector<std::uint32_t> partitions{0, 1, 0, 1};
+  using Sequences = std::vector<std::uint64_t>;
+  for (const Sequences& wrong :
+       {Sequences{1, 0, 2, 1}, Sequences{0, 0, 1, 2}, Sequences{0, 0, 0, 1}}) {
+    const Status refused = outbox().assign("next", fence, numbers, partitions, wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().tag, "diverged");
+    EXPECT_EQ(refused.error().remedy, Remedy::stop);
+    const auto rows = outbox().pending("next", 100).value();
+    for (const OutboxRow& row : rows) EXPECT_FALSE(row.route) << "nothing is changed";
+  }
+  EXPECT_FALSE(outbox().assign("next", fence, numbers, partitions, Sequences{0}));
+  ASSERT_TRUE(outbox().assign("next", fence, numbers, partitions, Sequences{0, 0, 1, 1}));
+  // Those that have a route keep it, whatever is expected.
+  ASSERT_TRUE(outbox().assign("next", fence, numbers, partitions, Sequences{7, 7, 7, 7}));
+  ASSERT_TRUE(outbox().sent("next", fence, numbers));
+  sender.enqueue("next", 10, 1);
+  const auto more = sender.numbers("next");
+  const std::vector<std::uint32_t> first{0};
+  for (const std::uint64_t wrong : {1u, 3u})
+    EXPECT_EQ(outbox().assign("next", fence, more, first, Sequences{wrong}).error().tag,
+              "diverged");
+  ASSERT_TRUE(outbox().assign("next", fence, more, first, Sequences{2}));
+  EXPECT_EQ(outbox().pending("next", 1).value()[0].route, (Route{0, 2}));
+}
+
 TEST_P(StoreSuite, routes_of_destinations_are_apart) {
   Sender sender(*under_test_);
   for (const char* destination : {"a", "b"}) {

@@ -332,9 +332,9 @@ TEST_P(RepairSuite, H28_what_was_replayed_goes_through_a_pipeline_exactly_once) 
   ASSERT_TRUE(repairs().replay("shop", parked_numbers(), "again", "the account is there now"));
   reopen();
   MemorySink sink(1);
-  auto relay = Relay::make(store(), [&](std::string_view) { return shared(sink); },
-                           {.name = "repair"})
-                   .value();
+  auto relay =
+      Relay::make(store(), [&](std::string_view) { return shared(sink); }, {.name = "repair"})
+          .value();
   ASSERT_EQ(relay->step().value(), 10u);
   for (int copies = 0; copies < 2; ++copies)
     for (const Message& message : sink.messages(0)) source.add("p0", message);

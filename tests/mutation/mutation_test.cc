@@ -17,6 +17,7 @@
 #include "runtime/lane_thread.h"
 #include "simulation/claims_world.h"
 #include "simulation/horizon_world.h"
+#include "simulation/relay_world.h"
 #include "simulation/world.h"
 #include "store/memory/memory.h"
 #include "store/sqlite/connection.h"
@@ -142,6 +143,15 @@ Problems simulate_claims() {
   return {};
 }
 
+// Relays of several processes and stores.
+Problems simulate_relays() {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const auto report = simulation::run_relay_world({.seed = seed});
+    if (!report.violations.empty()) return report.violations;
+  }
+  return {};
+}
+
 // What was forgotten comes again.
 Problems claim_forgotten() {
   testing::SimClock clock;
@@ -246,6 +256,8 @@ const std::vector<Planted>& all_planted() {
       {Mutant::position_of_any_topic, "position_of_any_topic", find_by_horizon},
       {Mutant::copy_of_freed_id_is_duplicate, "copy_of_freed_id_is_duplicate", find_by_horizon},
       {Mutant::revoked_in_doubt_leaks, "revoked_in_doubt_leaks", revoke_in_doubt},
+      {Mutant::relay_ignores_enter, "relay_ignores_enter", simulate_relays},
+      {Mutant::relay_sends_by_number, "relay_sends_by_number", simulate_relays},
   };
   return all;
 }
@@ -271,6 +283,7 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(lose_indexes(), Problems{});
   EXPECT_EQ(open_unsafe_database(), Problems{});
   EXPECT_EQ(simulate_claims(), Problems{});
+  EXPECT_EQ(simulate_relays(), Problems{});
   EXPECT_EQ(claim_forgotten(), Problems{});
   EXPECT_EQ(simulate_horizon(300), Problems{});
   EXPECT_EQ(revoke_in_doubt(), Problems{});

@@ -114,7 +114,7 @@ TEST(Simulation, the_rare_states_are_reached) {
            "recheck found nothing",
            "refused: the disk is full",
            "relay dies between two steps",
-           "relay fenced",
+           "relay stands by",
            "rival in the middle of a handler",
            "sync failed",
            "zombie fenced",

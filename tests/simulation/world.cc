@@ -12,6 +12,7 @@
 #include "simulation/broker.h"
 #include "simulation/consumer.h"
 #include "simulation/sender.h"
+#include "testing/memory_sink.h"
 
 namespace once::simulation {
 namespace {
@@ -248,9 +249,8 @@ void World::run_relay() {
     const DeathAtPoint death(context_.fault(80) ? 1 + context_.random.below(4) : 0);
     const auto sent = relays_[index]->step();
     context_.trace.note("relay {} sends {}", index, sent ? "ok" : sent.error().tag.c_str());
+    if (sent && !relays_[index]->state().sender.empty()) context_.trace.reached("relay stands by");
     if (sent) return;
-    if (sent.error().tag == "fenced") context_.trace.reached("relay fenced");
-    // Fenced at the store or at the sink: a new one takes over.
     if (sent.error().remedy == Remedy::stop)
       relays_.erase(relays_.begin() + static_cast<std::ptrdiff_t>(index));
   } catch (const SimulatedDeath&) {

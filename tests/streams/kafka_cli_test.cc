@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 #include <signal.h>
+#include <sqlite3.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -215,6 +219,143 @@ TEST_F(KafkaBridge, from_the_log_into_kafka_goes_on_after_every_kill) {
   const std::string from = "file:" + scratch_.path("from");
   const std::string to = server().url() + "/bridge_to";
   copy_through_kills(from, to);
+}
+
+// --- What a run emits
+
+class KafkaEmit : public ::testing::Test {
+ protected:
+  // Every message is entered in a table and announced.
+  std::string file(const std::string& source, const std::string& to, const std::string& more = "") {
+    const std::string text = fmt::format(R"toml(
+scope = "orders"
+[source]
+url = "{}"
+[store]
+url = "sqlite:{}"
+[run]
+{}
+[values]
+order = {{ json = "/order", type = "integer" }}
+[[do]]
+sql = "INSERT INTO entered (n) VALUES (:order)"
+[[emit]]
+to = "{}"
+)toml",
+                                         source, scratch_.path("shop.db"), more, to);
+    const std::string path = scratch_.path("orders.toml");
+    std::ofstream(path) << text;
+    return path;
+  }
+  void make_table() {
+    sqlite3* shop = nullptr;
+    ASSERT_EQ(sqlite3_open(scratch_.path("shop.db").c_str(), &shop), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(shop, "CREATE TABLE entered (n INTEGER)", nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(shop);
+  }
+  static std::map<std::string, int> announced(const std::string& url) {
+    std::map<std::string, int> times;
+    for (const std::string& text : run_once({"consume", url, "-o", "json"}).lines())
+      ++times[Json::parse(text)["id"]];
+    return times;
+  }
+  static std::map<std::string, int> each_once(int count) {
+    std::map<std::string, int> times;
+    for (int i = 0; i < count; ++i) times[fmt::format("order {}", i)] = 1;
+    return times;
+  }
+
+  const Scratch scratch_;
+};
+
+TEST_F(KafkaEmit, members_of_a_group_that_are_killed_emit_each_message_once) {
+  constexpr int rounds = 6, per_round = 50;
+  const std::string from = server().url() + "/emit_from";
+  for (const std::string& to : {server().url() + "/emit_to", "file:" + scratch_.path("to")}) {
+    SCOPED_TRACE(to);
+    const std::string source = from + (to.starts_with("file") ? "_file" : "");
+    ASSERT_EQ(run_once({"topic", "create", source, "--partitions", "4"}).exit_code, 0);
+    ASSERT_EQ(run_once({"topic", "create", to, "--partitions", "2"}).exit_code, 0);
+    std::filesystem::remove(scratch_.path("shop.db"));
+    make_table();
+    const std::string plan = file(source + "?group=orders&session.timeout.ms=6000", to);
+    std::vector<std::unique_ptr<Program>> members(2);
+    for (auto& member : members)
+      member = std::make_unique<Program>(std::vector<std::string>{"run", plan});
+    for (int round = 0; round < rounds; ++round) {
+      send(source, round * per_round, (round + 1) * per_round);
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      auto& victim = members[static_cast<std::size_t>(round) % members.size()];
+      ::kill(victim->pid(), SIGKILL);
+      const Answer ended = victim->wait();
+      EXPECT_EQ(ended.exit_code, 128 + SIGKILL) << "it ended by itself: " << ended.err;
+      victim = std::make_unique<Program>(std::vector<std::string>{"run", plan});
+    }
+    const auto expected = each_once(rounds * per_round);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (announced(to).size() < expected.size() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    for (auto& member : members) ::kill(member->pid(), SIGTERM);
+    for (auto& member : members) {
+      const Answer ended = member->wait();
+      EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    }
+    EXPECT_EQ(announced(to), expected);
+  }
+}
+
+TEST_F(KafkaEmit, what_kafka_refuses_is_parked_and_the_others_leave) {
+  const std::string from = "file:" + scratch_.path("from");
+  const std::string to = server().url() + "/emit_large";
+  ASSERT_EQ(run_once({"topic", "create", from}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  make_table();
+  const auto order = [](int i, std::size_t size) {
+    return Json{{"id", fmt::format("order {}", i)},
+                {"body", fmt::format(R"({{"order":{},"text":"{}"}})", i, std::string(size, 'x'))}}
+               .dump() +
+           "\n";
+  };
+  std::string lines;
+  for (int i = 0; i < 9; ++i) lines += order(i, i == 4 ? 3 << 20 : 10);
+  ASSERT_EQ(run_once({"produce", from, "--json"}, lines).exit_code, 0);
+  const Answer ran = run_once({"run", file(from, to, "at_end = \"stop\""), "-o", "json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["emitted"], 8);
+  EXPECT_EQ(ran.json()["emits_parked"], 1);
+  auto expected = each_once(9);
+  expected.erase("order 4");
+  EXPECT_EQ(announced(to), expected);
+}
+
+TEST_F(KafkaEmit, a_topic_that_was_created_again_is_an_error_with_a_repair) {
+  const std::string from = "file:" + scratch_.path("from");
+  const std::string to = server().url() + "/emit_anew";
+  ASSERT_EQ(run_once({"topic", "create", from}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  make_table();
+  const std::string plan = file(from, to, "at_end = \"stop\"");
+  send(from, 0, 5);
+  ASSERT_EQ(run_once({"run", plan}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "delete", to}).exit_code, 0);
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  send(from, 5, 8);
+  const Answer refused = run_once({"run", plan});
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  EXPECT_NE(refused.err.find("error[diverged]"), std::string::npos) << refused.err;
+  EXPECT_TRUE(announced(to).empty());
+  const std::string store = "sqlite:" + scratch_.path("shop.db");
+  const Json listed = run_once({"outbox", "ls", "--store", store, "-o", "json"}).json();
+  ASSERT_EQ(listed.size(), 1u);
+  ASSERT_EQ(run_once({"outbox", "restart", listed[0]["destination"], "--reason", "created again",
+                      "--store", store})
+                .exit_code,
+            0);
+  EXPECT_EQ(run_once({"run", plan}).exit_code, 0);
+  EXPECT_EQ(announced(to),
+            (std::map<std::string, int>{{"order 5", 1}, {"order 6", 1}, {"order 7", 1}}));
 }
 
 // --- Who may connect

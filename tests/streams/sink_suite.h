@@ -101,6 +101,22 @@ TEST_P(SinkSuite, a_message_before_its_predecessors_is_refused_and_leaves_nothin
   EXPECT_EQ(ids(all(url)), ids(messages(0, 6)));
 }
 
+// A sender that counts on from elsewhere must not be taken at its word: what it skips is lost.
+TEST_P(SinkSuite, a_producer_that_is_not_known_begins_with_0_wherever_its_sender_is) {
+  const std::string url = topic();
+  {
+    auto writer = sink(url);
+    const Stamp stamp = writer->enter(0, "shop").value();
+    EXPECT_EQ(stamp.sequence, 0u);
+    const auto later = writer->append(0, at(stamp, 3), messages(3, 6));
+    ASSERT_FALSE(later);
+    EXPECT_EQ(later.error().tag, "gap");
+    ASSERT_TRUE(writer->append(0, stamp, messages(0, 3)));
+    ASSERT_TRUE(writer->append(0, at(stamp, 3), messages(3, 6)));
+  }
+  EXPECT_EQ(ids(all(url)), ids(messages(0, 6)));
+}
+
 TEST_P(SinkSuite, H12_a_producer_that_was_restarted_goes_on_where_it_was) {
   const std::string url = topic();
   {

@@ -135,8 +135,8 @@ Status MemoryStore::assign(std::string_view destination, std::uint64_t fence,
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (rows.at(numbers[i]).route) continue;  // fixed before: it may have been sent already
     std::uint64_t& next = counted[{std::string(destination), partitions[i]}];
-    ONCE_TRY(check_sequence(destination, partitions[i], static_cast<std::int64_t>(next), sequences,
-                            i));
+    ONCE_TRY(
+        check_sequence(destination, partitions[i], static_cast<std::int64_t>(next), sequences, i));
     given[numbers[i]] = Route{partitions[i], next++};
   }
   for (const auto& [number, route] : given) rows.at(number).route = route;

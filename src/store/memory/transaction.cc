@@ -195,7 +195,8 @@ void MemoryTransaction::apply() {
     store_.log_operation(scope_, "park", record.message.id, record.reason);
     books.parked.push_back(std::move(record));
   }
-  for (OutboxRow& row : enqueued_) state.outbox[row.destination].emplace(row.number, std::move(row));
+  for (OutboxRow& row : enqueued_)
+    state.outbox[row.destination].emplace(row.number, std::move(row));
   for (auto& [key, value] : written_) {
     if (value)
       state.values[key] = std::move(*value);

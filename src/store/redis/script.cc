@@ -299,8 +299,8 @@ if ARGV[3] == '0' or fence ~= ARGV[3] then return {'fenced', offset .. ' ' .. fe
 }  // namespace
 
 // keys: positions of the relay, outbox, routes, sequences. words: from 4 on number,
-// partition, and the sequence that is expected or nothing. A route that was given may have been used
-// already: it never changes. Nothing is written before all is known to be right.
+// partition, and the sequence that is expected or nothing. A route that was given may have been
+// used already: it never changes. Nothing is written before all is known to be right.
 const RedisScript assign_routes = made_of(std::string(check_fence) + R"lua(
 redis.call('HLEN', KEYS[3])
 redis.call('HLEN', KEYS[4])

@@ -163,8 +163,7 @@ class ServerStore : public Store,
   Result<std::vector<OutboxRow>> pending(std::string_view destination,
                                          std::size_t count_max) override;
   Status assign(std::string_view destination, std::uint64_t fence,
-                std::span<const std::int64_t> numbers,
-                std::span<const std::uint32_t> partitions,
+                std::span<const std::int64_t> numbers, std::span<const std::uint32_t> partitions,
                 std::span<const std::uint64_t> sequences = {}) override;
   Status sent(std::string_view destination, std::uint64_t fence,
               std::span<const std::int64_t> numbers) override;

@@ -27,6 +27,8 @@ TEST(KafkaError, every_kind_has_its_remedy) {
            Case{RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, Remedy::stop, "fenced"},
            Case{RD_KAFKA_RESP_ERR_PRODUCER_FENCED, Remedy::stop, "fenced"},
            Case{RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, Remedy::park, "refused"},
+           Case{RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE, Remedy::park, "refused"},
+           Case{RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, Remedy::park, "refused"},
            Case{RD_KAFKA_RESP_ERR__INVALID_ARG, Remedy::stop, "config"},
        }) {
     const Error error = error_from_kafka(known.code, "kafka://a/t", "read");

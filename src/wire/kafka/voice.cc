@@ -49,10 +49,9 @@ Result<Stamp> Voice::enter(std::uint32_t partition) {
   ONCE_TRY(make_ready());
   const auto stored = ONCE_TRY(stored_state(partition, true));
   Known known;
-  known.fresh = !stored;
   if (stored)
     known.state = *stored;
-  else
+  else  // it begins with 0, wherever its sender believes to be
     known.state.producer = random_producer();
   ++known.state.epoch;
   ONCE_TRY(in_transaction([&] { return write_state(partition, known.state); }));
@@ -75,7 +74,6 @@ Result<Receipt> Voice::append(std::uint32_t partition, const Stamp& stamp,
                             "this is epoch {}",
                             address_.where(), name_, partition, known.state.epoch, stamp.epoch));
   ONCE_TRY(refresh(partition, known));
-  if (known.fresh) known.state.next_sequence = stamp.sequence;
   const std::uint64_t next = known.state.next_sequence;
   if (stamp.sequence > next)
     return fail(Remedy::retry, "gap",
@@ -103,7 +101,6 @@ Status Voice::append_new(std::uint32_t partition, Known& known, const Stamp& fir
     return write_state(partition, next);
   }));
   known.state = next;
-  known.fresh = false;
   return {};
 }
 
@@ -116,14 +113,18 @@ Status Voice::refresh(std::uint32_t partition, Known& known) {
   if (!known.stale) return {};
   const auto stored = ONCE_TRY(stored_state(partition, true));
   ONCE_TRY(check_owner(known, stored));
-  if (stored) known.state = *stored;
+  known.state = *stored;
   known.stale = false;
   return {};
 }
 
 Status Voice::check_owner(const Known& known, const std::optional<ProducerState>& stored) const {
-  if (!stored || (stored->producer == known.state.producer && stored->epoch == known.state.epoch))
-    return {};
+  if (!stored)
+    return fail(Remedy::stop, "unknown",
+                fmt::format("{}: the state of the producer {} is gone; the topic was deleted and "
+                            "created again, or the group {} was deleted",
+                            address_.where(), name_, state_group(name_)));
+  if (stored->producer == known.state.producer && stored->epoch == known.state.epoch) return {};
   return fail(
       Remedy::stop, "fenced",
       fmt::format("{}: another process has entered as the producer {}", address_.where(), name_));

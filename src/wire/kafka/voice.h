@@ -32,7 +32,6 @@ class Voice {
  private:
   struct Known {
     ProducerState state;
-    bool fresh = false;  // Kafka has no record: whatever comes first is the beginning
     bool stale = false;  // the client was lost: what Kafka has must be read again
   };
   // What the delivery reports of the transaction under way say.

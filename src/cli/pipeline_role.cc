@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/pipeline_role.h"
+
+#include <once/clock.h>
+
+#include <chrono>
+
+#include "base/url.h"
+
+namespace once::cli {
+namespace {
+
+constexpr std::string_view pipeline_scope = "once.pipeline";
+constexpr std::chrono::milliseconds look_every(100);
+
+}  // namespace
+
+bool is_for_one_process(std::string_view source_url) {
+  const auto url = parse_url(source_url);
+  return url && (url->scheme == "file" || url->parameter("group") == nullptr);
+}
+
+PipelineRole::PipelineRole(Store& store, const std::string& scope)
+    : role_(*store.claims(), {.scope = std::string(pipeline_scope), .id = scope}, system_clock()) {}
+
+PipelineRole::~PipelineRole() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+  }
+  ended_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<bool> PipelineRole::await(const std::function<bool()>& stopped,
+                                 const std::function<void(const std::string&)>& on_wait) {
+  std::string told;
+  while (!stopped()) {
+    const auto held = role_.hold();
+    const bool is_away = !held && (held.error().remedy == Remedy::retry ||  //
+                                   held.error().remedy == Remedy::recheck);
+    if (!held && !is_away) return held;
+    if (held && *held) return true;
+    if (held && role_.holder() != told) on_wait(told = role_.holder());
+    if (!rest()) break;
+  }
+  return false;
+}
+
+void PipelineRole::keep() {
+  thread_ = std::thread([this] { work(); });
+}
+
+// A pipeline that lost its role is fenced by the one that has it: there is nothing to be done here.
+void PipelineRole::work() {
+  while (rest()) (void)role_.hold();
+}
+
+bool PipelineRole::rest() {
+  std::unique_lock lock(mutex_);
+  return !ended_.wait_for(lock, look_every, [this] { return ending_; });
+}
+
+}  // namespace once::cli

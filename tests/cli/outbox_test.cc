@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is emitted: several processes, stores and destinations that go back, what can never be sent.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "run_bank.h"
+
+namespace once::testing {
+namespace {
+
+class OutboxCli : public RunBank {
+ protected:
+  std::string announced_run() const { return head() + deposit() + announcement(); }
+  std::string endless_run() const { return head("") + deposit() + announcement(); }
+  std::string destination() const { return "run/deposits/file:${RUN_DIR}/done"; }
+
+  void copy_bank(const std::string& from, const std::string& to) {
+    for (const char* end : {"", "-wal", "-shm"}) {
+      std::filesystem::remove(scratch_.path(to) + end);
+      if (std::filesystem::exists(scratch_.path(from) + end))
+        std::filesystem::copy_file(scratch_.path(from) + end, scratch_.path(to) + end);
+    }
+  }
+  Json outbox(Lines words) {
+    Lines all{"outbox"};
+    all.insert(all.end(), words.begin(), words.end());
+    for (const char* word : {"--store", "-o"}) all.emplace_back(word);
+    all.insert(all.end() - 1, store());
+    all.emplace_back("json");
+    const Answer answer = run_once(all);
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    return answer.json();
+  }
+  std::size_t announced_count() {
+    return run_once({"consume", topic("done"), "-o", "json"}).lines().size();
+  }
+};
+
+TEST_F(OutboxCli, a_file_pipeline_that_is_started_twice_stands_by_and_takes_over) {
+  const std::string file = write(endless_run());
+  auto first = std::make_unique<Program>(Lines{"run", file});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  Program second({"run", file});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  send(line("deposit-1", "ann", 1));
+  wait_for([&] { return announced_count() == 2; });
+  EXPECT_EQ(::kill(first->pid(), 0), 0) << "the first one still runs";
+  ::kill(first->pid(), SIGTERM);
+  EXPECT_EQ(first->wait().exit_code, 0) << "it was not thrown out";
+  send(line("deposit-2", "ann", 1));
+  wait_for([&] { return announced_count() == 3; });
+  ::kill(second.pid(), SIGTERM);
+  const Answer answer = second.wait();
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("runs the scope \"deposits\"; standing by"), std::string::npos)
+      << answer.err;
+  expect_books({"deposit-0", "deposit-1", "deposit-2"});
+  expect_announced({"deposit-0", "deposit-1", "deposit-2"});
+}
+
+TEST_F(OutboxCli, one_that_stands_by_ends_when_it_is_told) {
+  const std::string file = write(endless_run());
+  Program first({"run", file});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  Program second({"run", file});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ::kill(second.pid(), SIGTERM);
+  const auto told = std::chrono::steady_clock::now();
+  EXPECT_EQ(second.wait().exit_code, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - told, std::chrono::seconds(5));
+}
+
+TEST_F(OutboxCli, processes_that_are_killed_again_and_again_announce_each_deposit_once) {
+  const std::string file = write(endless_run());
+  std::vector<std::unique_ptr<Program>> members(3);
+  for (auto& member : members) member = std::make_unique<Program>(Lines{"run", file});
+  Lines ids;
+  for (int round = 0; round < 12; ++round) {
+    std::string lines;
+    for (int i = 0; i < 20; ++i) {
+      ids.push_back("deposit-" + std::to_string(ids.size()));
+      lines += line(ids.back(), i % 2 == 0 ? "ann" : "bob", 1);
+    }
+    send(lines);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30 * (round % 5)));
+    auto& victim = members[static_cast<std::size_t>(round) % members.size()];
+    ::kill(victim->pid(), SIGKILL);
+    EXPECT_EQ(victim->wait().exit_code, 128 + SIGKILL) << "no member ends by itself";
+    victim = std::make_unique<Program>(Lines{"run", file});
+  }
+  wait_for([&] { return announced_count() >= ids.size(); });
+  for (auto& member : members) ::kill(member->pid(), SIGTERM);
+  for (auto& member : members) {
+    const Answer answer = member->wait();
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  }
+  expect_books(ids);
+  expect_announced(ids);
+}
+
+TEST_F(OutboxCli, a_store_that_was_restored_is_an_error_with_a_repair_and_nothing_is_lost) {
+  send(line("deposit-0", "ann", 1) + line("deposit-1", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  copy_bank("bank.db", "backup.db");
+  send(line("deposit-2", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  copy_bank("backup.db", "bank.db");
+  send(line("deposit-3", "ann", 1));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Answer refused = run(announced_run());
+    EXPECT_EQ(refused.exit_code, 3);
+    EXPECT_NE(refused.err.find("error[diverged]"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("the destination is ahead"), std::string::npos) << refused.err;
+  }
+  expect_announced({"deposit-0", "deposit-1", "deposit-2"});
+  const Json listed = outbox({"ls"});
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0]["destination"], destination());
+  EXPECT_EQ(listed[0]["pending"], 2);
+  EXPECT_EQ(outbox({"restart", destination(), "--reason", "restored"})["restarts"], 1);
+  EXPECT_EQ(run(announced_run()).exit_code, 0);
+  // What was sent since the backup and is produced again is sent again; the rest is there once.
+  expect_announced({"deposit-0", "deposit-1", "deposit-2", "deposit-2", "deposit-3"});
+  expect_books({"deposit-0", "deposit-1", "deposit-2", "deposit-3"});
+}
+
+TEST_F(OutboxCli, a_destination_that_was_created_again_is_an_error_with_a_repair) {
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "delete", topic("done")}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", topic("done")}).exit_code, 0);
+  send(line("deposit-1", "ann", 1));
+  const Answer refused = run(announced_run());
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_NE(refused.err.find("the destination is behind"), std::string::npos) << refused.err;
+  expect_announced({});
+  outbox({"restart", destination(), "--reason", "created again"});
+  EXPECT_EQ(run(announced_run()).exit_code, 0);
+  expect_announced({"deposit-1"});
+}
+
+// Each store has an identity, under which it sends.
+TEST_F(OutboxCli, a_new_store_is_not_taken_for_an_old_one_of_the_same_name) {
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  for (const char* end : {"", "-wal", "-shm"})
+    std::filesystem::remove(scratch_.path("bank.db") + end);
+  sql("CREATE TABLE flow (n INTEGER PRIMARY KEY, id TEXT UNIQUE, account TEXT, amount INTEGER)");
+  sql("CREATE TABLE account (name TEXT PRIMARY KEY, balance INTEGER NOT NULL)");
+  sql("INSERT INTO account VALUES ('ann', 0), ('bob', 0)");
+  const Answer ran = run(announced_run());
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  expect_announced({"deposit-0", "deposit-0"});  // another store, another life
+}
+
+TEST_F(OutboxCli, what_can_never_be_sent_is_parked_and_the_others_leave) {
+  const std::string twice = R"toml(
+[values]
+account = { json = "/account" }
+amount = { json = "/amount", type = "integer" }
+[[do]]
+sql = "INSERT INTO flow (id, account, amount) VALUES (:id, :account, :amount)"
+[[emit]]
+to = "file:${RUN_DIR}/done"
+body = { one = "account", two = "account" }
+)toml";
+  const std::string large(9 << 20, 'x');
+  send(line("deposit-0", "ann", 1) + line("deposit-1", large, 1) + line("deposit-2", "bob", 1));
+  const Answer ran = run(head() + twice, {"-o", "json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["emitted"], 2);
+  EXPECT_EQ(ran.json()["emits_parked"], 1);
+  EXPECT_NE(ran.err.find("once outbox ls"), std::string::npos) << ran.err;
+  expect_announced({"deposit-0", "deposit-2"});
+  EXPECT_EQ(outbox({"ls"})[0]["parked"], 1);
+  const Json rows = outbox({"show"});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["partition"], destination());
+  EXPECT_EQ(rows[0]["message"]["id"], "deposit-1");
+  const std::string number = std::to_string(rows[0]["number"].get<int>());
+  EXPECT_EQ(outbox({"retry", number, "--reason", "perhaps now"})["count"], 1);
+  EXPECT_EQ(run(head() + twice).exit_code, 0);
+  EXPECT_EQ(outbox({"drop", "--all", "--reason", "a test"})["count"], 1);
+  EXPECT_EQ(outbox({"show"}).size(), 0u);
+  expect_announced({"deposit-0", "deposit-2"});
+}
+
+TEST_F(OutboxCli, what_is_not_known_or_not_said_is_refused) {
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  const auto code = [&](Lines words) {
+    words.insert(words.begin(), "outbox");
+    words.insert(words.end(), {"--store", store()});
+    return run_once(words).exit_code;
+  };
+  EXPECT_EQ(code({"restart", "nowhere", "--reason", "x"}), 8);
+  EXPECT_EQ(code({"restart", destination()}), 2);
+  EXPECT_EQ(code({"drop", "7", "--reason", "x"}), 8);
+  EXPECT_EQ(code({"drop", "--all"}), 2);
+  EXPECT_EQ(code({"retry", "--reason", "x"}), 2);
+  EXPECT_EQ(code({"show", "7"}), 8);
+  EXPECT_EQ(code({"ls"}), 0);
+}
+
+}  // namespace
+}  // namespace once::testing

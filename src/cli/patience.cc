@@ -41,7 +41,7 @@ bool Patience::wait_for(std::string_view what, const Error& error) {
     tell_(fmt::format("waiting for {}: {}", what, error.text));
     tell_after_ns_ = now_ns + tell_every_ns;
   }
-  const std::int64_t left_ms = (deadline_ns_ - now_ns) / ns_per_ms;
+  const std::int64_t left_ms = (deadline_ns_ - now_ns) / ns_per_ms + 1;
   std::this_thread::sleep_for(std::chrono::milliseconds(std::min(pause_ms_, left_ms)));
   pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);
   return true;

@@ -55,8 +55,8 @@ TEST_F(PatienceTest, no_patience_means_one_attempt_without_a_word) {
 }
 
 TEST_F(PatienceTest, the_limit_is_for_everything_together) {
-  auto waits = patience(1);
   const auto began = std::chrono::steady_clock::now();
+  auto waits = patience(1);
   EXPECT_TRUE(waits.until_there("the source", after(2, away())));
   EXPECT_FALSE(waits.until_there("the store", after(1000, away())));
   const auto took = std::chrono::steady_clock::now() - began;

@@ -79,8 +79,7 @@ Handler handler_to(std::string destination) {
 // Copies to the end, or until a signal comes. `stopped` says which.
 Result<int> copy(const BridgeFlags& flags, const Plan& plan, Output& output, bool& stopped) {
   SignalWatch signals;
-  Patience patience(flags.running.wait_s,
-                    [&](std::string text) { output.talk(plan.redacted(std::move(text))); });
+  Patience patience(flags.running.wait_s, [&](const std::string& text) { output.talk(text); });
   PacedSource source(
       ONCE_TRY(patience.until_there("the source", [&] { return open_source(plan.source_url); })),
       flags.rate);

@@ -94,9 +94,8 @@ Result<int> list(const OutboxFlags& flags, Output& output) {
                     {"parked", at.parked},
                     {"restarts", at.restarts},
                     {"sender", at.sender}});
-    table.row({printable(name), grouped(pending) + (more ? "+" : ""),
-               grouped(static_cast<std::int64_t>(at.parked)), grouped(at.restarts),
-               printable(at.sender)});
+    table.row({name, grouped(pending) + (more ? "+" : ""),
+               grouped(static_cast<std::int64_t>(at.parked)), grouped(at.restarts), at.sender});
   }
   write_list(output, json, table, "nothing was ever emitted from this store");
   return exit_ok;
@@ -135,8 +134,8 @@ Result<int> show(const OutboxFlags& flags, Output& output) {
   Table table({"number", "destination", "parked", "id", "reason"});
   for (const ParkedRecord& row : rows) {
     json.push_back(json_of(std::string(outbox_scope), row));
-    table.row({fmt::format("{}", row.number), printable(row.partition), time_text(row.parked_ms),
-               shown(row.message.id), printable(row.reason)});
+    table.row({fmt::format("{}", row.number), row.partition, time_text(row.parked_ms),
+               text_or_base64(row.message.id), row.reason});
   }
   write_list(output, json, table, "nothing is parked in the outbox");
   return exit_ok;
@@ -207,7 +206,7 @@ Result<int> restart(const OutboxFlags& flags, Output& output) {
     return exit_ok;
   }
   Table table({"restarted", "restarts"});
-  table.row({printable(flags.destination), grouped(restarts)});
+  table.row({flags.destination, grouped(restarts)});
   output.write_table(table);
   return exit_ok;
 }

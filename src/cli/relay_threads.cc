@@ -111,7 +111,7 @@ void RelayThreads::note(Line& line, std::string text) {
   line.said = text;
   if (text.empty()) return;
   const std::scoped_lock lock(mutex_);
-  notes_.push_back(plan_.redacted(std::move(text)));
+  notes_.push_back(std::move(text));
 }
 
 void RelayThreads::failed(const Error& error) {

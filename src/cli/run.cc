@@ -90,7 +90,7 @@ Result<int> check_plan(const Plan& plan, Patience& patience, Output& output) {
 }
 
 Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
-  const auto tell = [&](std::string text) { output.talk(plan.redacted(std::move(text))); };
+  const auto tell = [&](const std::string& text) { output.talk(text); };
   if (flags.check) {
     Patience patience(flags.running.wait_s.value_or(0), tell);
     return check_plan(plan, patience, output);

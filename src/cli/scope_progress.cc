@@ -53,8 +53,7 @@ Result<int> list_positions(const ProgressFlags& flags, Output& output) {
       Json one = json_of(partition);
       one["scope"] = scope;
       json.push_back(std::move(one));
-      table.row({scope, partition.partition,
-                 offset_text(partition.position.offset),
+      table.row({scope, partition.partition, offset_text(partition.position.offset),
                  fmt::format("{}", partition.position.fence), time_or_nothing(partition.settled_ms),
                  time_or_nothing(partition.waiting_ms), time_or_nothing(partition.drained_ms),
                  partition.source_identity});

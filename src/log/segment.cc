@@ -31,6 +31,19 @@ std::optional<std::int64_t> base_offset_in(std::string_view name, std::string_vi
   return offset;
 }
 
+// Frames follow each other in a segment, and so do the messages in them.
+bool is_possible(const SegmentIndex& index) {
+  if (index.base_offset < 0 || index.end_offset < index.base_offset || index.bytes < 0)
+    return false;
+  SegmentIndex::Entry last{index.base_offset, -1, no_time_ms};
+  for (const SegmentIndex::Entry& entry : index.entries) {
+    if (entry.offset < last.offset || entry.offset > index.end_offset) return false;
+    if (entry.position <= last.position || entry.position >= index.bytes) return false;
+    last = entry;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string segment_path(const std::string& directory, std::int64_t base_offset) {
@@ -217,6 +230,7 @@ std::optional<SegmentIndex> SegmentIndex::decode(std::string_view content) {
     entry = {get_i64(at), get_i64(at + 8), get_i64(at + 16)};
     at += index_entry_bytes;
   }
+  if (!is_possible(index)) return std::nullopt;
   return index;
 }
 

@@ -15,6 +15,7 @@ Exit code 77 (skipped) where no file system can be mounted.
 import fcntl
 import os
 import random
+import select
 import shutil
 import struct
 import subprocess
@@ -94,10 +95,12 @@ def freeze(writer):
         time.sleep(0.001)
 
 
-def write_until_cut(disk, program, mode, seconds):
-    """How many messages were acknowledged before the cut."""
+def write_until_cut(disk, program, mode, seconds, early):
+    """How many messages were acknowledged before the cut. `early`: it may hit the recovery."""
     command = [program, "write", os.path.join(disk.mount_point, "data"), mode]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+        if not early:
+            select.select([writer.stdout], [], [], 20)  # until it has begun
         time.sleep(seconds)
         if writer.poll() is not None:
             sys.exit(f"the writer ended: {writer.stderr.read().decode()}")
@@ -150,7 +153,8 @@ def cut_again_and_again(program, kind, mode, cuts, deadline):
                 break
             if reason := disk.mount():
                 sys.exit(f"the image cannot be mounted again: {reason}")
-            acknowledged = write_until_cut(disk, program, mode, dice.uniform(0.03, 0.4))
+            acknowledged = write_until_cut(disk, program, mode, dice.uniform(0.03, 0.4),
+                                           early=dice.random() < 0.3)
             disk.unmount()
             if reason := disk.mount():
                 sys.exit(f"the image cannot be mounted again: {reason}")

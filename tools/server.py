@@ -289,6 +289,10 @@ class MariaDb(Server):
         return super().url().replace("mariadb://", "mysql://")
 
     def make(self, account):
+        # Of its own: another server that starts removes temporary tables from a shared one.
+        os.makedirs(os.path.join(self.directory, "tmp"), exist_ok=True)
+        if account:
+            os.chown(os.path.join(self.directory, "tmp"), account["user"], account["group"])
         run([program("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}",
              "--auth-root-authentication-method=normal", "--skip-test-db"],
             cwd=self.directory, **account)
@@ -300,6 +304,7 @@ class MariaDb(Server):
         options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
         return [program("mariadbd", "/usr/sbin"), "--no-defaults", f"--datadir={self.data}",
                 f"--socket={self.directory}/socket", f"--pid-file={self.directory}/pid",
+                f"--tmpdir={self.directory}/tmp",
                 "--bind-address=127.0.0.1", "--skip-name-resolve", *options]
 
     def ask(self, statement):

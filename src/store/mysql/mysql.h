@@ -22,6 +22,8 @@ class MysqlStore final : public ServerStore {
  private:
   MysqlStore(MysqlAddress address, ServerStoreOptions options);
   Status check_settings(SqlConnection& connection) const;
+  // Refuses tables of ours to which somebody has given an engine without transactions.
+  Status check_own_tables(SqlConnection& connection) const;
 
   Result<std::unique_ptr<SqlConnection>> connect() override;
   Status begin_on(SqlConnection& connection) override;

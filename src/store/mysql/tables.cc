@@ -14,11 +14,14 @@ namespace {
 constexpr std::size_t tables_max = 200;
 
 constexpr std::string_view table_sql =
-    "SELECT t.ENGINE, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES AS e "
-    "WHERE e.ENGINE = t.ENGINE), v.VIEW_DEFINITION FROM information_schema.TABLES AS t "
-    "LEFT JOIN information_schema.VIEWS AS v ON v.TABLE_SCHEMA = t.TABLE_SCHEMA "
-    "AND v.TABLE_NAME = t.TABLE_NAME WHERE t.TABLE_SCHEMA = coalesce(?, DATABASE()) "
-    "AND t.TABLE_NAME = ? AND t.TABLE_TYPE <> 'SEQUENCE'";
+    "SELECT t.TABLE_TYPE, t.ENGINE, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES AS e "
+    "WHERE e.ENGINE = t.ENGINE) FROM information_schema.TABLES AS t "
+    "WHERE t.TABLE_SCHEMA = coalesce(?, DATABASE()) AND t.TABLE_NAME = ? "
+    "AND t.TABLE_TYPE <> 'SEQUENCE'";
+
+constexpr std::string_view view_sql =
+    "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = "
+    "coalesce(?, DATABASE()) AND TABLE_NAME = ?";
 
 constexpr std::string_view triggers_sql =
     "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = "
@@ -60,17 +63,23 @@ class Search {
   Result<std::string> look_at(const SqlName& name) {
     const auto found = ONCE_TRY(ask(table_sql, name));
     if (found->rows() == 0) return std::string();  // a column, an alias, a temporary table
-    if (!found->is_null(0, 2)) {
-      // All tables of a view: it begins with what it reads.
-      add(written_tables("DELETE " + found->bytes(0, 2), mysql_syntax), name);
-      add(written_tables("DELETE FROM " + after_from(found->bytes(0, 2)), mysql_syntax), name);
+    if (found->bytes(0, 0) == "VIEW") {
+      ONCE_TRY(look_behind(name));
       return std::string();
     }
-    if (found->is_null(0, 0) || found->bytes(0, 1) == "YES") return std::string();
+    if (found->is_null(0, 1) || found->bytes(0, 2) == "YES") return std::string();
     return fmt::format(
         "the table {} has the engine {}, which has no transactions: what is rolled back would stay "
         "in it; ALTER TABLE {} ENGINE = InnoDB",
-        name.text, found->bytes(0, 0), name.text);
+        name.text, found->bytes(0, 1), name.text);
+  }
+
+  // All names in a view but those of its columns: some of them are its tables.
+  Status look_behind(const SqlName& view) {
+    const auto found = ONCE_TRY(ask(view_sql, view));
+    for (int row = 0; row < found->rows(); ++row)
+      add(written_tables("DELETE FROM " + after_from(found->bytes(row, 0)), mysql_syntax), view);
+    return {};
   }
 
   static std::string after_from(const std::string& view) {
@@ -100,6 +109,17 @@ class Search {
 };
 
 }  // namespace
+
+Status MysqlStore::check_own_tables(SqlConnection& connection) const {
+  const auto found = ONCE_TRY(connection.ask(
+      "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "
+      "AND TABLE_NAME LIKE 'once\\_%' AND TABLE_TYPE = 'BASE TABLE' AND ENGINE <> 'InnoDB'"));
+  if (found->rows() == 0) return {};
+  return fail(Remedy::stop, "unsafe",
+              fmt::format("{0}: the table {1} has the engine {2}, and Once makes it with InnoDB; "
+                          "ALTER TABLE {1} ENGINE = InnoDB",
+                          where(), found->bytes(0, 0), found->bytes(0, 1)));
+}
 
 Result<std::string> MysqlStore::untransactional(SqlConnection& connection,
                                                 const std::vector<SqlName>& names) {

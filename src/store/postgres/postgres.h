@@ -22,6 +22,8 @@ class PostgresStore final : public ServerStore {
   PostgresStore(std::string url, ServerStoreOptions options);
   Result<std::unique_ptr<PgConnection>> connect_here();
   Status check_settings(PgConnection& connection) const;
+  // Refuses tables of ours that somebody has made UNLOGGED.
+  Status check_own_tables(PgConnection& connection);
   // Refuses a connection that would find the tables of somebody else, or none.
   Result<std::string> schema_in(PgConnection& connection) const;
 

@@ -28,6 +28,16 @@ constexpr std::string_view reached_sql =
 
 }  // namespace
 
+Status PostgresStore::check_own_tables(PgConnection& connection) {
+  std::vector<SqlName> names;
+  for (const char* name :
+       {"once_schema", "once_name", "once_ledger", "once_position", "once_horizon", "once_outbox",
+        "once_route", "once_parked", "once_operation", "once_counter", "once_claim"})
+    names.push_back({.text = name, .path = {name}});
+  const std::string why = ONCE_TRY(untransactional(connection, names));
+  return why.empty() ? Status() : Status(fail(Remedy::stop, "unsafe", where() + ": " + why));
+}
+
 Result<std::string> PostgresStore::untransactional(SqlConnection& connection,
                                                    const std::vector<SqlName>& names) {
   std::vector<SqlName> due = names;

@@ -106,9 +106,6 @@ class ServerStore : public Store,
   virtual Result<std::string> untransactional(SqlConnection& connection,
                                               const std::vector<SqlName>& names) = 0;
 
-  // Refuses a store whose own tables somebody has changed in that way.
-  Status check_own_tables(SqlConnection& connection);
-
   const std::string& where() const { return where_; }
   Result<Lease> lend();
   // Called once, when the schema is there. The first program that finds no identity makes one.

@@ -36,15 +36,4 @@ Status ServerStore::check_tables(std::string_view statement) {
   return {};
 }
 
-Status ServerStore::check_own_tables(SqlConnection& connection) {
-  std::vector<SqlName> names;
-  for (const char* name :
-       {"once_schema", "once_name", "once_ledger", "once_position", "once_horizon", "once_outbox",
-        "once_route", "once_parked", "once_operation", "once_counter", "once_claim"})
-    names.push_back({.text = name, .path = {name}});
-  const std::string why = ONCE_TRY(untransactional(connection, names));
-  if (why.empty()) return {};
-  return fail(Remedy::stop, "unsafe", fmt::format("{}: {}", where_, why));
-}
-
 }  // namespace once

@@ -47,6 +47,25 @@ std::string with(const std::string& url, const std::string& from, const std::str
   return changed;
 }
 
+// The hot path: the update stays in its page and writes no index, with all that it records.
+TEST(PostgresLive, an_advance_with_its_progress_is_a_hot_update) {
+  const auto store = open_postgresql_store(Home::in(Home::make_place())).value();
+  const Position taken = store->take("shop", "p0", "topic").value();
+  auto transaction = store->begin("shop").value();
+  const auto hot_updates = [&] {
+    const auto counted = transaction->sql()->query(
+        "SELECT pg_stat_get_xact_tuples_hot_updated(oid) FROM pg_class "
+        "WHERE relname = 'once_position' AND pg_table_is_visible(oid)");
+    return std::get<std::int64_t>(counted.value().at(0).at(0));
+  };
+  const std::int64_t before = hot_updates();
+  for (std::int64_t i = 0; i < 5; ++i)
+    ASSERT_TRUE(transaction->advance(
+        "p0", {i == 0 ? -1 : i, taken.fence}, i + 1,
+        {.settled_ms = i, .waiting_ms = i, .drained = true, .witness = {i, 7}}));
+  EXPECT_EQ(hot_updates() - before, 5);
+}
+
 TEST(PostgresLive, wrong_credentials_and_databases_are_told_apart_and_secrets_are_not_shown) {
   const std::string url = server().url();
   const auto wrong_password = open_postgresql_store(with(url, "once-test-secret", "hush"));

@@ -231,6 +231,7 @@ class KafkaEmit : public ::testing::Test {
 scope = "orders"
 [source]
 url = "{}"
+id = "carried"
 [store]
 url = "sqlite:{}"
 [run]

@@ -43,6 +43,7 @@ std::map<std::string, PartitionRecord> Forgetter::partitions_of(const ScopeRecor
 void Forgetter::decide(const ScopeRecord& scope) {
   horizon_ms_.reset();
   held_back_by_.clear();
+  if (owned_.empty()) return;  // what the topic has is known with the first partition
   const auto partitions = partitions_of(scope);
   youngest_ms_ = -1;
   for (const auto& [name, record] : partitions)

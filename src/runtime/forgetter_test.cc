@@ -65,6 +65,16 @@ TEST_F(ForgetterTest, the_slowest_partition_decides_whoever_owns_it) {
   EXPECT_EQ(horizon(), 89'000);
 }
 
+// Before its first assignment a process does not know what it will have to handle.
+TEST_F(ForgetterTest, a_process_that_owns_nothing_forgets_nothing) {
+  tell("p0", {.settled_ms = 90'000});
+  EXPECT_EQ(horizon(), std::nullopt);
+  forgetter_.own("p0");
+  EXPECT_EQ(horizon(), 89'000);
+  forgetter_.disown("p0");
+  EXPECT_EQ(horizon(), std::nullopt);
+}
+
 TEST_F(ForgetterTest, partitions_that_the_topic_has_no_more_do_not_count) {
   forgetter_.own("p0");
   tell("p0", {.settled_ms = 90'000});

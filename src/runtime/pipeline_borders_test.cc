@@ -171,9 +171,9 @@ TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders
     options_.order = order;
     options_.scope = order == Order::key ? "by key" : "shop";
     ScriptSource first(topic({"p0"})), again(topic({"p0"}));
-    fill(first, "p0", "a", 60);
+    fill(first, "p0", "a", 60, 0);
     ASSERT_TRUE(make(first)->run());
-    fill(again, "p0", "b", 200);
+    fill(again, "p0", "b", 200, 0);
     const Status refused = make(again)->run();
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().tag, "gone");
@@ -190,8 +190,8 @@ TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders
 
 TEST_F(PipelineBorders, a_source_that_says_it_is_another_topic_is_not_read_from_the_old_position) {
   ScriptSource first(topic({"p0"}, "log 1")), other(topic({"p0"}, "log 2"));
-  fill(first, "p0", "a", 10);
-  fill(other, "p0", "a", 10);
+  fill(first, "p0", "a", 10, 0);
+  fill(other, "p0", "a", 10, 0);
   ASSERT_TRUE(make(first)->run());
   const Status refused = make(other)->run();
   ASSERT_FALSE(refused);
@@ -203,9 +203,9 @@ TEST_F(PipelineBorders, a_source_that_says_it_is_another_topic_is_not_read_from_
 // The source has deleted what was handled, as it may: there is nothing to compare.
 TEST_F(PipelineBorders, a_handled_message_that_the_source_has_forgotten_is_not_missed) {
   ScriptSource source(topic({"p0"}));
-  fill(source, "p0", "m", 60);
+  fill(source, "p0", "m", 60, 0);
   ASSERT_TRUE(make(source)->run());
-  fill(source, "p0", "n", 40);
+  fill(source, "p0", "n", 40, 0);
   source.forget_below("p0", 60);
   auto pipeline = make(source);
   ASSERT_TRUE(pipeline->run());

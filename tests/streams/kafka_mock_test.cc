@@ -28,6 +28,7 @@ using kafka::Free;
 enum Request : std::int16_t {
   produce = 0,
   fetch = 1,
+  fetch_offsets = 9,
   find_coordinator = 10,
   join_group = 11,
   heartbeat = 12,
@@ -98,6 +99,15 @@ TEST_F(KafkaMock, a_coordinator_that_is_not_ready_is_waited_for) {
   const auto done = sink->append(0, *stamp, messages(0, 3));
   ASSERT_TRUE(done) << done.error().text;
   EXPECT_EQ(all(), ids(3));
+}
+
+TEST_F(KafkaMock, a_group_that_is_still_being_loaded_is_asked_again) {
+  auto sink = open_kafka_sink(url_).value();
+  answer(fetch_offsets, {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+                         RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE});
+  const auto stamp = sink->enter(0, "shop");
+  ASSERT_TRUE(stamp) << stamp.error().text;
+  EXPECT_EQ(stamp->sequence, 0u);
 }
 
 TEST_F(KafkaMock, what_a_broker_could_not_take_is_sent_again_and_stored_once) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 namespace once::kafka {
 namespace {
@@ -38,6 +39,12 @@ constexpr std::chrono::milliseconds mismatch_confirm(3'500);
 bool is_root_cause(rd_kafka_resp_err_t code, std::string_view reason) {
   return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
          (code == RD_KAFKA_RESP_ERR__SSL && !looks_like_mismatch(reason));
+}
+
+bool is_starting(rd_kafka_resp_err_t code) {
+  return code == RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS ||
+         code == RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE ||
+         code == RD_KAFKA_RESP_ERR_NOT_COORDINATOR;
 }
 
 // How long a cluster of which no broker can be connected to is tried.
@@ -153,20 +160,33 @@ void Client::forget_complaints() {
   complaint_ = {};
 }
 
+// Asked again while the coordinator of a group is still starting: librdkafka does not do so itself.
 Result<Event> Client::ask(std::string_view what, const Request& request, int wait_ms) {
-  constexpr int step_ms = 100;
+  constexpr std::chrono::milliseconds pause(100);
   forget_complaints();
-  const Queue answers(rd_kafka_queue_new(handle_));
-  request(answers.get());
-  Event event;
-  for (int waited_ms = 0; !event && waited_ms < wait_ms; waited_ms += step_ms) {
-    event.reset(rd_kafka_queue_poll(answers.get(), step_ms));
-    if (!event && complaint().is_root_cause()) break;
+  const auto deadline = steady_clock::now() + std::chrono::milliseconds(wait_ms);
+  Event event = answer_to(request, deadline);
+  while (event && is_starting(rd_kafka_event_error(event.get())) &&
+         steady_clock::now() + pause < deadline) {
+    std::this_thread::sleep_for(pause);
+    event = answer_to(request, deadline);
   }
   if (!event) return fail(error(RD_KAFKA_RESP_ERR__TIMED_OUT, what));
   const rd_kafka_resp_err_t code = rd_kafka_event_error(event.get());
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
     return fail(error(code, what, rd_kafka_event_error_string(event.get())));
+  return event;
+}
+
+Event Client::answer_to(const Request& request, steady_clock::time_point deadline) {
+  constexpr int step_ms = 100;
+  const Queue answers(rd_kafka_queue_new(handle_));
+  request(answers.get());
+  Event event;
+  while (!event && steady_clock::now() < deadline) {
+    event.reset(rd_kafka_queue_poll(answers.get(), step_ms));
+    if (!event && complaint().is_root_cause()) break;
+  }
   return event;
 }
 

@@ -65,7 +65,8 @@ class Client {
 
   // Finds out whether the cluster can be talked to at all.
   Status reach();
-  // Makes a request of the administration and waits for its answer; `what` is for the error.
+  // Makes a request of the administration and waits for its answer; `what` is for the error. The
+  // request may be made several times.
   using Request = std::function<void(rd_kafka_queue_t*)>;
   Result<Event> ask(std::string_view what, const Request& request, int wait_ms = answer_ms);
 
@@ -80,6 +81,8 @@ class Client {
   Client(const Address& address, void* opaque);
   // Of one topic, of all, or of none.
   Result<Metadata> metadata(rd_kafka_topic_t* one, bool all, std::string_view what);
+  // The answer to one request; empty when there is none in time.
+  Event answer_to(const Request& request, std::chrono::steady_clock::time_point deadline);
   // What the brokers have complained about since `forget_complaints`.
   struct Complaint {
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;

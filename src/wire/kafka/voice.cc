@@ -156,6 +156,11 @@ Status Voice::make_ready() {
 }
 
 Result<std::optional<ProducerState>> Voice::stored_state(std::uint32_t partition, bool stable) {
+  // By a consumer of that group: librdkafka 2.0 crashes when a producer is told that the group's
+  // coordinator is elsewhere.
+  if (!reader_)
+    reader_ =
+        ONCE_TRY(Client::make(RD_KAFKA_CONSUMER, address_, {{"group.id", state_group(name_)}}));
   const PartitionList places(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(),
                                     static_cast<std::int32_t>(partition));
@@ -163,19 +168,19 @@ Result<std::optional<ProducerState>> Voice::stored_state(std::uint32_t partition
   rd_kafka_ListConsumerGroupOffsets_t* wanted =
       rd_kafka_ListConsumerGroupOffsets_new(group.c_str(), places.get());
   rd_kafka_AdminOptions_t* options =
-      rd_kafka_AdminOptions_new(client_->get(), RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
+      rd_kafka_AdminOptions_new(reader_->get(), RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
   std::array<char, 256> text{};
   rd_kafka_AdminOptions_set_request_timeout(options, answer_ms, text.data(), text.size());
   (void)Failure(rd_kafka_AdminOptions_set_require_stable_offsets(options, stable ? 1 : 0));
   const std::string what = fmt::format("read the state of the producer {}", name_);
-  const auto event = client_->ask(what, [&](rd_kafka_queue_t* answers) {
-    rd_kafka_ListConsumerGroupOffsets(client_->get(), &wanted, 1, options, answers);
+  const auto event = reader_->ask(what, [&](rd_kafka_queue_t* answers) {
+    rd_kafka_ListConsumerGroupOffsets(reader_->get(), &wanted, 1, options, answers);
   });
   rd_kafka_AdminOptions_destroy(options);
   rd_kafka_ListConsumerGroupOffsets_destroy(wanted);
   if (!event) return fail(event.error());
   const auto error = [&](rd_kafka_resp_err_t code, const char* native) {
-    return client_->error(code, what, native == nullptr ? "" : native);
+    return reader_->error(code, what, native == nullptr ? "" : native);
   };
   std::size_t count = 0;
   const rd_kafka_group_result_t** groups = rd_kafka_ListConsumerGroupOffsets_result_groups(

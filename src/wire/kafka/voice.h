@@ -60,7 +60,8 @@ class Voice {
   const std::string name_;
   std::mutex mutex_;  // taken with no other lock
   std::shared_ptr<Client> client_;
-  bool ready_ = false;  // the client is the owner of the transactional id
+  std::shared_ptr<Client> reader_;  // of the stored state; never joins its group
+  bool ready_ = false;              // the client is the owner of the transactional id
   std::map<std::uint32_t, Known> partitions_;
   Delivered delivered_;  // of the transaction under way
 };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/message_view.h"
 #include "testing/judge.h"
 #include "testing/world.h"
 
@@ -133,10 +134,10 @@ Log Kit::shuffled_log(Dice& dice) const {
   if (plan_.any_order) return order;
   // Places change hands, but each key's messages take theirs in the old order.
   std::map<std::string_view, Log> of_key;
-  for (const std::size_t i : plain_log()) of_key[plan_.messages[i].key].push_back(i);
+  for (const std::size_t i : plain_log()) of_key[view_of(plan_.messages[i].key)].push_back(i);
   std::map<std::string_view, std::size_t> next;
   for (std::size_t& place : order) {
-    const std::string_view key = plan_.messages[place].key;
+    const std::string_view key = view_of(plan_.messages[place].key);
     place = of_key[key][next[key]++];
   }
   return order;

@@ -51,7 +51,7 @@ class Trace {
 // What is shared by everything in one simulated world. One thread.
 struct Context {
   Context(std::uint64_t seed, bool verbose)
-      : random(seed), trace(verbose), disk(random.next()), memory(clock) {}
+      : random(seed), trace(verbose), disk(random.next()), memory(clock, "store") {}
 
   testing::Random random;
   testing::SimClock clock;

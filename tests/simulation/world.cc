@@ -68,6 +68,7 @@ class World {
   std::vector<Purpose> purposes_;
   std::vector<std::unique_ptr<Sender>> senders_;
   std::vector<std::unique_ptr<Consumer>> consumers_;
+  std::uint64_t relays_started_ = 0;
   std::vector<std::unique_ptr<Relay>> relays_;  // the last is the present one, the others zombies
   std::uint64_t consumer_count_ = 0;
   bool interrupted_ = false;
@@ -262,6 +263,7 @@ void World::run_relay() {
 void World::restart_relay() {
   RelayOptions options;
   options.name = "relay";
+  options.owner = fmt::format("relay {}", ++relays_started_);
   options.batch_count_max = 1 + context_.random.below(6);
   if (relays_.size() > 1) relays_.erase(relays_.begin());
   auto made = Relay::make(

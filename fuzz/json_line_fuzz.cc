@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "cli/message_json.h"
 #include "cli/terminal.h"
+#include "model/message_view.h"
 
 // Whatever a line says, it is a message or an error of the input; a message that is written as JSON
 // and read again is the same, and nothing in that JSON can steer a terminal.
@@ -19,15 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ONCE_ASSERT(message.error().tag == "input" && !message.error().text.empty());
     return 0;
   }
-  Delivery delivery;
+  const DeliveryView view(*message);
+  Delivery delivery = view.delivery();
   delivery.partition = "topic/0";
-  delivery.id = message->id;
-  delivery.key = message->key;
-  delivery.body = message->body;
-  delivery.timestamp_ms = message->timestamp_ms;
-  std::vector<HeaderView> headers;
-  for (const Header& header : message->headers) headers.push_back({header.name, header.value});
-  delivery.headers = headers;
 
   const std::string text = cli::line_of(cli::json_of(delivery));
   ONCE_ASSERT(text.ends_with('\n'));

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "model/handler_statement.h"
 #include "model/sql_text.h"
 #include "model/sql_update.h"
 
@@ -63,7 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                            .hash_comments = (bits & 8) != 0};
     check_pieces(statement, syntax);
     check_update(statement, syntax);
-    static_cast<void>(check_handler_statement(statement, syntax));
+  }
+  for (const SqlDialect dialect : {SqlDialect::sqlite, SqlDialect::postgresql, SqlDialect::mysql}) {
+    static_cast<void>(check_handler_statement(statement, dialect));
+    static_cast<void>(may_change_session(statement, dialect));
   }
   static_cast<void>(may_change_tables(statement));
   return 0;

@@ -94,9 +94,9 @@ Result<int> set_position(const ProgressFlags& flags, Output& output) {
     output.write_json(
         {{"scope", scope}, {"partition", flags.partition}, {"offset", to}, {"was", json_of(*was)}});
   else
-    output.write(fmt::format("partition {} of scope {} goes on at {} (it was at {})\n",
-                             flags.partition, scope, offset_text(to),
-                             offset_text(was->position.offset)));
+    output.write_line(fmt::format("partition {} of scope {} goes on at {} (it was at {})",
+                                  flags.partition, scope, offset_text(to),
+                                  offset_text(was->position.offset)));
   return exit_ok;
 }
 
@@ -143,9 +143,9 @@ Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
   if (output.json())
     output.write_json({{"scope", scope}, {"horizon_ms", to_ms}, {"was_ms", was.horizon_ms}});
   else
-    output.write(fmt::format("the horizon of scope {} is {} (it was {})\n", scope,
-                             to_ms == 0 ? "none" : time_text(to_ms),
-                             was.horizon_ms == 0 ? "none" : time_text(was.horizon_ms)));
+    output.write_line(fmt::format("the horizon of scope {} is {} (it was {})", scope,
+                                  to_ms == 0 ? "none" : time_text(to_ms),
+                                  was.horizon_ms == 0 ? "none" : time_text(was.horizon_ms)));
   return exit_ok;
 }
 

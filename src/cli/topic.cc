@@ -189,7 +189,7 @@ Result<int> repair(const TopicFlags& flags, Output& output) {
   if (output.json()) {
     output.write_json(json);
   } else if (repairs.empty()) {
-    output.write("nothing to repair: all segments are there\n");
+    output.write_line("nothing to repair: all segments are there");
   } else {
     output.write_table(table);
     if (!flags.accept_loss)

@@ -47,7 +47,7 @@ TEST(Guest, what_was_refused_is_new_when_it_comes_again) {
     return {};
   };
   auto large = texts(1, 2);
-  large[0].body.append(9 << 20, 'x');
+  large[0].body->append(9 << 20, 'x');
   EXPECT_EQ(append(*partition, after(guest, 1), large).error().tag, "full");
   bench.files.refuse = nullptr;
   EXPECT_EQ(append(*partition, after(guest, 1), large).value(), (Receipt{1, 0}));
@@ -70,7 +70,7 @@ TEST(Guest, hundred_thousand_runs_without_a_name_do_not_end_a_topic) {
 void send_and_roll(Bench& bench, Partition& partition, int& sent) {
   for (int i = 0; i < 12; ++i, ++sent) {
     auto some = texts(sent, sent + 1);
-    some[0].body.append(200, 'x');
+    some[0].body->append(200, 'x');
     ASSERT_TRUE(append(partition, {}, some));
   }
   ASSERT_TRUE(partition.retain());
@@ -159,7 +159,7 @@ TEST(Expiry, who_sends_in_the_group_that_begins_a_segment_is_not_forgotten) {
   log.after_days(2);
   log.bench.clock.time_ms += 30 * day_ms;
   auto some = texts(100, 103);
-  for (Message& message : some) message.body.append(2000, 'x');
+  for (Message& message : some) message.body->append(2000, 'x');
   EXPECT_EQ(append(*log.partition, after(log.stamp, 3), some).value().duplicates, 0u);
   EXPECT_EQ(append(*log.partition, after(log.stamp, 3), some).value().duplicates, 3u);
   log.partition = log.bench.open();

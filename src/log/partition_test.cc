@@ -401,7 +401,7 @@ TEST(Partition, segments_are_rolled_and_each_starts_with_the_producers) {
   const Stamp stamp = partition->enter("p").value();
   for (std::uint64_t i = 0; i < 30; ++i) {
     auto message = texts(static_cast<int>(i), static_cast<int>(i) + 1);
-    message[0].key.assign(500, 'k');
+    message[0].key.emplace(500, 'k');
     ASSERT_TRUE(append(*partition, after(stamp, i), message));
   }
   EXPECT_GT(partition->info().segments, 3u);
@@ -422,7 +422,7 @@ TEST(Partition, retention_by_size_deletes_whole_old_segments_and_no_producer) {
   const Stamp stamp = partition->enter("p").value();
   for (std::uint64_t i = 0; i < 60; ++i) {
     auto message = texts(static_cast<int>(i), static_cast<int>(i) + 1);
-    message[0].key.assign(500, 'k');
+    message[0].key.emplace(500, 'k');
     ASSERT_TRUE(append(*partition, after(stamp, i), message));
   }
   const std::int64_t first = partition->first_offset();
@@ -444,7 +444,7 @@ TEST(Partition, retention_by_time_goes_by_the_time_of_the_messages) {
   auto partition = bench.open();
   for (int i = 0; i < 20; ++i) {
     auto message = texts(i, i + 1);
-    message[0].key.assign(1000, 'k');
+    message[0].key.emplace(1000, 'k');
     ASSERT_TRUE(append(*partition, {}, message));
     bench.clock.time_ms += 100;
   }
@@ -463,7 +463,7 @@ TEST(Partition, a_crash_in_the_middle_of_retention_is_finished_when_it_is_opened
   auto partition = bench.open();
   for (int i = 0; i < 30; ++i) {
     auto message = texts(i, i + 1);
-    message[0].key.assign(500, 'k');
+    message[0].key.emplace(500, 'k');
     ASSERT_TRUE(append(*partition, {}, message));
   }
   partition.reset();
@@ -490,9 +490,9 @@ TEST(Partition, sizes_are_limited_on_both_sides) {
   Bench bench;
   auto partition = bench.open();
   Message message;
-  message.body.assign(message_bytes_max - 100, 'x');
+  message.body->assign(message_bytes_max - 100, 'x');
   EXPECT_TRUE(append(*partition, {}, {message}));
-  message.body.assign(message_bytes_max + 1, 'x');
+  message.body->assign(message_bytes_max + 1, 'x');
   const auto large = partition->stage({}, std::span(&message, 1));
   EXPECT_EQ(large.error().tag, "too_large");
   EXPECT_EQ(large.error().remedy, Remedy::park);
@@ -512,7 +512,7 @@ TEST(Partition, a_backlog_beyond_the_limit_has_to_be_synced_first) {
   Bench bench;
   auto partition = bench.open();
   std::vector<Message> large(2);
-  for (Message& message : large) message.body.assign(15 << 20, 'x');
+  for (Message& message : large) message.body->assign(15 << 20, 'x');
   ASSERT_TRUE(partition->stage({}, large));
   ASSERT_TRUE(partition->stage({}, large));
   EXPECT_EQ(partition->stage({}, large).error().tag, "backlog");
@@ -525,7 +525,7 @@ TEST(Partition, a_read_of_any_size_gives_whole_messages_and_at_least_one) {
   auto partition = bench.open();
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(append(*partition, {}, texts(i, i + 1)));
   std::vector<Message> large = texts(50, 51);
-  large[0].key.assign(100'000, 'k');
+  large[0].key.emplace(100'000, 'k');
   ASSERT_TRUE(append(*partition, {}, large));
   for (const std::size_t bytes : {1u, 300u, 5000u, 50'000u, 1'000'000u})
     EXPECT_EQ(try_read_all(*partition, bytes).value(), bodies(0, 51)) << bytes;
@@ -540,7 +540,7 @@ TEST(Partition, messages_are_found_by_their_time) {
   const std::int64_t begin_ms = bench.clock.time_ms;
   for (int i = 0; i < 40; ++i) {
     auto message = texts(i, i + 1);
-    message[0].key.assign(300, 'k');
+    message[0].key.emplace(300, 'k');
     ASSERT_TRUE(append(*partition, {}, message));
     bench.clock.time_ms += 10;
   }

@@ -28,8 +28,8 @@ TEST(Roll, a_group_larger_than_a_segment_loses_nothing_whatever_the_retention) {
         const Stamp stamp = partition->enter("p").value();
         auto some = texts(run * 60, run * 60 + 60);
         for (Message& message : some) {
-          message.body += std::string(100, 'x');
-          sent.push_back(message.body);
+          message.body->append(100, 'x');
+          sent.push_back(*message.body);
         }
         ASSERT_EQ(append(*partition, stamp, some).value(), (Receipt{run * 60, 0}));
         EXPECT_EQ(append(*partition, stamp, some).value(), (Receipt{run * 60, 60}));

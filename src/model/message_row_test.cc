@@ -2,7 +2,7 @@
 #include "model/message_row.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
+#include <rapidcheck.h>
 
 #include <optional>
 #include <string>
@@ -27,6 +27,17 @@ Message through_a_row(const Message& message) {
 std::optional<std::string> any_part() {
   if (*rc::gen::arbitrary<bool>()) return std::nullopt;
   return *rc::gen::arbitrary<std::string>();
+}
+
+TEST(MessageRow, absent_and_empty_parts_come_back_as_they_were) {
+  EXPECT_TRUE(rc::check([] {
+    Message message{.id = "m", .key = any_part(), .body = any_part(), .headers = {}};
+    const auto count = *rc::gen::inRange(0, 6);
+    for (int i = 0; i < count; ++i)
+      message.headers.push_back({*rc::gen::arbitrary<std::string>(), any_part()});
+    RC_ASSERT(through_a_row(message) == message);
+    RC_ASSERT(message_of(DeliveryView(message).delivery()) == message);
+  }));
 }
 
 TEST(MessageRow, a_message_with_nothing_unusual_needs_no_extra_bytes) {

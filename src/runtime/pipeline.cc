@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -92,6 +91,8 @@ class ThreadedPipeline final : public Pipeline {
   bool has_room() const;
   bool lanes_idle() const;
   void wait_for_lanes();
+  // Ends early when the pipeline is stopped.
+  void rest(std::int64_t wait_ms);
   Status shut_down(Status outcome);
   void wake();
 
@@ -137,7 +138,7 @@ auto ThreadedPipeline::until_answered(const Ask& ask) -> std::invoke_result_t<As
     const Remedy remedy = answer.error().remedy;
     if (remedy == Remedy::stop || remedy == Remedy::park) return answer;
     counters_.waits(answer.error());
-    std::this_thread::sleep_for(std::chrono::milliseconds(backoff_ms(options_.retry, failures)));
+    rest(backoff_ms(options_.retry, failures));
   }
 }
 
@@ -183,8 +184,7 @@ Status ThreadedPipeline::loop() {
       return fail(std::move(batch).error());
     } else {  // polling again is what a recheck would do
       counters_.waits(batch.error());
-      std::this_thread::sleep_for(
-          std::chrono::milliseconds(backoff_ms(options_.retry, ++poll_failures_)));
+      rest(backoff_ms(options_.retry, ++poll_failures_));
     }
   }
   return {};
@@ -446,6 +446,11 @@ void ThreadedPipeline::wait_for_lanes() {
   std::unique_lock lock(news_mutex_);
   news_.wait_for(lock, std::chrono::milliseconds(poller_wait_ms), [this] { return woken_; });
   woken_ = false;
+}
+
+void ThreadedPipeline::rest(std::int64_t wait_ms) {
+  std::unique_lock lock(news_mutex_);
+  news_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return stopping_.load(); });
 }
 
 // What the lanes are doing is finished, what they have not begun is given back.

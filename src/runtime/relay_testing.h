@@ -72,7 +72,7 @@ class RelayBorders : public ::testing::Test {
         const long number = std::stol(sent.id.substr(1));
         ASSERT_LT(static_cast<std::size_t>(number), times.size());
         if (++times[static_cast<std::size_t>(number)] > 1) continue;
-        const auto [before, first] = last.emplace(sent.key, -1);
+        const auto [before, first] = last.emplace(sent.key.value_or(""), -1);
         EXPECT_GT(number, before->second) << "out of order";
         before->second = number;
       }

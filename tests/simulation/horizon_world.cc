@@ -57,7 +57,7 @@ class TopicSource final : public Source {
         delivery.partition = found->first;
         delivery.offset = next;
         delivery.id = message.id;
-        delivery.body = message.body;
+        delivery.body = *message.body;
         delivery.timestamp_ms = message.timestamp_ms;
         batch.deliveries.push_back(delivery);
       }
@@ -463,7 +463,7 @@ class HorizonWorld {
       if (!seen.insert(id).second) continue;
       const auto found = state.values.find(count_key(id));
       const int count = found == state.values.end() ? 0 : std::stoi(found->second);
-      const bool wrong_birth = sent.message.body.front() == future;
+      const bool wrong_birth = sent.message.body->front() == future;
       const std::vector<std::string>& reasons = parked[id];
       const bool told = std::any_of(reasons.begin(), reasons.end(), [](const std::string& reason) {
         return reason.find("ahead of the store's clock") != std::string::npos;

@@ -87,11 +87,15 @@ Result<Outbox*> Books::outbox() {
   return store_->outbox();
 }
 
+std::vector<std::string> Books::user_scopes() const {
+  std::vector<std::string> scopes = scopes_;
+  if (!chosen_) std::erase_if(scopes, is_internal);
+  return scopes;
+}
+
 Result<std::string> Books::scope_to_change() const {
   if (chosen_) return scopes_.front();
-  std::vector<std::string> candidates;
-  for (const std::string& scope : scopes_)
-    if (!is_internal(scope)) candidates.push_back(scope);
+  const std::vector<std::string> candidates = user_scopes();
   if (candidates.size() == 1) return candidates.front();
   if (candidates.empty())
     return fail_not_known(

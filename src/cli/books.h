@@ -41,6 +41,8 @@ class Books {
 
   // The scopes to read: the one that was asked for, or all.
   const std::vector<std::string>& scopes() const { return scopes_; }
+  // The same without our own: those of relays and of the store itself.
+  std::vector<std::string> user_scopes() const;
   // The scope to change: the one that was asked for, or the only one of a user.
   [[nodiscard]] Result<std::string> scope_to_change() const;
 

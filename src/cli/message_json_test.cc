@@ -81,7 +81,7 @@ TEST(MessageJson, wrong_lines_are_input_errors_that_name_the_field) {
       {{"nonsense", "not JSON"},
        {"[1]", "not an object"},
        {R"({"id":5})", "\"id\""},
-       {R"({"key":null})", "\"key\""},
+       {R"({"key":5})", "\"key\""},
        {R"({"headers":"x"})", "\"headers\""},
        {R"({"headers":[{"value":"x"}]})", "header"},
        {R"({"headers":[{"name":"x","bytes":"x"}]})", "\"bytes\""},

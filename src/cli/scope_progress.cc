@@ -47,7 +47,7 @@ Result<int> list_positions(const ProgressFlags& flags, Output& output) {
   Json json = Json::array();
   Table table(
       {"scope", "partition", "position", "fence", "settled", "waiting", "drained", "source"});
-  for (const std::string& scope : books.scopes()) {
+  for (const std::string& scope : books.user_scopes()) {
     const ScopeRecord record = ONCE_TRY(books.records().describe(scope));
     for (const PartitionRecord& partition : record.partitions) {
       Json one = json_of(partition);
@@ -104,7 +104,7 @@ Result<int> show_horizon(const ProgressFlags& flags, Output& output) {
   Books books = ONCE_TRY(Books::open(flags.books));
   Json json = Json::array();
   Table table({"scope", "horizon", "partition", "reach", "settled", "waiting", "drained"});
-  for (const std::string& scope : books.scopes()) {
+  for (const std::string& scope : books.user_scopes()) {
     const ScopeRecord record = ONCE_TRY(books.records().describe(scope));
     Json one = {{"scope", scope},
                 {"horizon_ms", record.horizon_ms},

@@ -51,7 +51,7 @@ inline Stamp after(Stamp stamp, std::uint64_t count) {
 inline std::vector<Message> texts(int begin, int end) {
   std::vector<Message> messages;
   for (int i = begin; i < end; ++i)
-    messages.push_back({fmt::format("id{}", i), "", fmt::format("m{}", i), {}, 0});
+    messages.push_back({.id = fmt::format("id{}", i), .body = fmt::format("m{}", i)});
   return messages;
 }
 inline std::vector<std::string> bodies(int begin, int end) {

@@ -344,7 +344,8 @@ Status delete_topic(Files& files, const std::string& directory, const std::strin
   const std::string home = topic_directory(directory, topic);
   const bool present = ONCE_TRY(exists(files, topic_path(directory, topic)));
   const bool begun = ONCE_TRY(exists(files, mark_path(directory, topic)));
-  if (!present && !begun) return {};  // asked twice, it happens once and answers the same
+  // Asked twice, it happens once and answers the same; what was never a topic is refused.
+  if (!present && !begun) return Belongings(files, home, 0).collect();
   const std::string path = present ? topic_path(directory, topic) : mark_path(directory, topic);
   Belongings belongings(files, home, partitions_at(files, path));
   ONCE_TRY(belongings.collect());  // before the lock is made, if it is missing

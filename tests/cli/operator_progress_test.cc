@@ -53,7 +53,7 @@ TEST_F(OperatorShop, position_set_refuses_what_it_cannot_mean) {
                2, "usage");
   expect_error(once({"position", "set", "--partition", "no-such", "--to", "3", "--reason", "x"}), 8,
                "not_known");
-  expect_error(once({"position", "set", "--partition", partition, "--to", "3", "--reason", " "}), 2,
+  expect_error(once({"position", "set", "--partition", partition, "--to", "3", "--reason", " "}), 3,
                "config");
   EXPECT_EQ(once_json({"position", "ls"})[0]["offset"], 6);
 }
@@ -123,7 +123,7 @@ TEST_F(RunBank, what_is_compared_under_an_id_is_a_key_of_the_file) {
   EXPECT_EQ(duplicate.json()["mismatched"], 0);
   EXPECT_EQ(duplicate.json()["duplicates"], 1);
   expect_books({"deposit-1", "deposit-2"});
-  EXPECT_EQ(run(with("body")).exit_code, 2);
+  EXPECT_EQ(run(with("body")).exit_code, 3);
 }
 
 }  // namespace

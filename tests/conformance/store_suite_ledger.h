@@ -295,7 +295,7 @@ TEST_P(StoreSuite, a_parked_message_is_kept_to_the_last_byte) {
     EXPECT_EQ(all[0].message.headers[i].name, headers[i].name);
     EXPECT_EQ(all[0].message.headers[i].value, headers[i].value);
   }
-  EXPECT_EQ(all[1].message, Message{});
+  EXPECT_EQ(all[1].message, Message{.body = std::nullopt});
   EXPECT_EQ(all[1].partition, "p1");
   EXPECT_EQ(records().parked("shop", all[0].number, 10).value().size(), 1u);
   EXPECT_EQ(records().parked("shop", 0, 1).value().size(), 1u);

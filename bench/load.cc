@@ -101,7 +101,7 @@ LoadSource::LoadSource(const std::vector<Message>& messages, std::size_t partiti
 
 Status LoadSource::seek(std::string_view name, std::int64_t offset) {
   for (Partition& partition : partitions_)
-    if (partition.name == name) partition.base = std::max<std::int64_t>(offset, 0);
+    if (partition.name == name) partition.base = offset + 1;
   return {};
 }
 

@@ -69,7 +69,8 @@ class LoadSource final : public Source {
   struct Partition {
     std::string name;
     std::vector<const Message*> messages;
-    std::int64_t base = 0;  // the offset of the first message: what the store has is behind it
+    // The offset of the first message: behind what was read last, which this source does not have.
+    std::int64_t base = 0;
     std::size_t next = 0;
   };
   static Batch next_of(Partition& partition, std::size_t count_max);

@@ -260,12 +260,12 @@ class Recovery {
     const Break at{*scan.tail.file, segment_path(directory_, segments_.back()), scan.stopped,
                    scan.end};
     ONCE_TRY(judge(at, watermark_));
-    if (scan.tail.reserved_bytes > scan.tail.position) {
-      if (!ONCE_TRY(is_zero_from(*scan.tail.file, scan.tail.position)))
-        result_.cut_bytes = scan.tail.reserved_bytes - scan.tail.position;
-      ONCE_TRY(scan.tail.file->resize(scan.tail.position));
-      scan.tail.reserved_bytes = scan.tail.position;
-    }
+    if (!ONCE_TRY(is_zero_from(*scan.tail.file, scan.tail.position)))
+      result_.cut_bytes = scan.tail.reserved_bytes - scan.tail.position;
+    // Even if nothing is behind the end: an earlier recovery may have cut it and failed to sync,
+    // and then the disk still has what the kernel no longer shows.
+    ONCE_TRY(scan.tail.file->resize(scan.tail.position));
+    scan.tail.reserved_bytes = scan.tail.position;
     // What was found may never have been synced: make it durable before anybody is told of it.
     ONCE_TRY(write_again(scan.tail));
     ONCE_TRY(scan.tail.file->sync());

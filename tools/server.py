@@ -481,6 +481,8 @@ class Kafka(Server):
             "listener.security.protocol.map":
             "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
             "log.dirs": self.data, "auto.create.topics.enable": "false",
+            # Messages of tests have dates that are long past: nothing is deleted for its age.
+            "log.initial.task.delay.ms": "86400000",
             # A killed broker may come back at once.
             "broker.session.timeout.ms": "1000", "broker.heartbeat.interval.ms": "200",
             "group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000",

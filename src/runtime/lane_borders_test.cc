@@ -259,7 +259,7 @@ TEST_F(LaneBorders, the_future_is_judged_by_the_stores_clock_and_not_by_ours) {
 // --- outcomes do not depend on the size of a batch
 
 TEST_F(LaneBorders, the_copy_of_a_message_without_effect_gets_its_chance_in_every_batch_size) {
-  for (const std::size_t batch : {1, 2, 3, 1000}) {
+  for (const std::size_t batch : {1UL, 2UL, 3UL, 1000UL}) {
     MemoryStore store(clock_);
     int calls = 0;
     const Handler handler =
@@ -362,7 +362,7 @@ TEST_F(LaneBorders, a_batch_handler_that_says_for_whom_it_writes_is_not_run_twic
 // --- poison without a culprit
 
 TEST_F(LaneBorders, a_commit_that_is_refused_because_of_one_message_parks_this_one) {
-  for (const std::size_t poison : {0, 37, 99}) {
+  for (const std::size_t poison : {0UL, 37UL, 99UL}) {
     const std::string id = "m" + std::to_string(poison);
     MemoryStore store(clock_);
     ScriptSource source;

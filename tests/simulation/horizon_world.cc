@@ -76,7 +76,7 @@ class TopicSource final : public Source {
     next_[found->first] = std::max<std::int64_t>(0, offset);
     return {};
   }
-  void leave(const std::string& partition) { next_.erase(partition); }
+  void give_back(const std::string& partition) { next_.erase(partition); }
 
  private:
   std::shared_ptr<Topic> topic_;
@@ -93,7 +93,6 @@ class Member {
          const PipelineOptions& options, const Handler& handler, std::uint64_t number)
       : context_(context),
         store_(store),
-        options_(options),
         number_(number),
         source_(topic),
         store_clock_(clock_),
@@ -121,7 +120,7 @@ class Member {
     return {};
   }
   void disown(const std::string& partition) {
-    source_.leave(partition);
+    source_.give_back(partition);
     lane_.disown(partition);
     forgetter_.disown(partition);
     owned_.erase(partition);
@@ -161,7 +160,6 @@ class Member {
 
   Context& context_;
   FaultyStore& store_;
-  const PipelineOptions& options_;
   const std::uint64_t number_;
   testing::SimClock clock_;
   TopicSource source_;

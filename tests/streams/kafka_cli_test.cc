@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
+#include <once/clock.h>
 #include <signal.h>
 #include <sqlite3.h>
 
@@ -31,14 +32,16 @@ LiveServer& server() {
 
 std::string hosts() { return fmt::format("127.0.0.1:{}", server().port()); }
 
-// Orders as `once produce --json` reads them.
+// Orders as `once produce --json` reads them. They are recent: Kafka deletes what is older than the
+// retention of its topic.
 std::string orders(int from, int to) {
+  static const std::int64_t first_ms = system_clock().now_ms() - 3'600'000;
   std::string lines;
   for (int i = from; i < to; ++i)
     lines += Json{{"id", fmt::format("order {}", i)},
                   {"key", fmt::format("customer {}", i % 13)},
                   {"headers", {{"n", fmt::format("{}", i)}}},
-                  {"timestamp_ms", 1'700'000'000'000 + i},
+                  {"timestamp_ms", first_ms + i},
                   {"body", fmt::format(R"({{"order":{}}})", i)}}
                  .dump() +
              "\n";

@@ -8,11 +8,11 @@
 #include <memory>
 #include <string>
 
+#include "audit/read_to_end.h"
+#include "audit/stream_audit.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
-#include "cli/read_to_end.h"
-#include "cli/stream_audit.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -27,17 +27,17 @@ struct AuditFlags {
 
 std::string number(std::uint64_t count) { return grouped(static_cast<std::int64_t>(count)); }
 
-Json json_of(const MessagePlace& place) {
-  return {{"partition", partition_number(place.partition)}, {"offset", place.offset}};
+Json json_of(const audit::MessagePlace& place) {
+  return {{"partition", operate::partition_number(place.partition)}, {"offset", place.offset}};
 }
 
-Json json_of(const AuditReport& report) {
+Json json_of(const audit::AuditReport& report) {
   Json doubled = Json::array();
-  for (const Doubled& one : report.doubled)
+  for (const audit::Doubled& one : report.doubled)
     doubled.push_back({{"first", json_of(one.first)}, {"second", json_of(one.second)}});
   Json gaps = Json::array();
-  for (const Gap& gap : report.gap_list)
-    gaps.push_back({{"partition", partition_number(gap.partition)},
+  for (const audit::Gap& gap : report.gap_list)
+    gaps.push_back({{"partition", operate::partition_number(gap.partition)},
                     {"producer", gap.producer},
                     {"from", gap.missing.begin},
                     {"to", gap.missing.end - 1}});
@@ -53,7 +53,7 @@ Json json_of(const AuditReport& report) {
           {"ok", report.is_clean()}};
 }
 
-void write_tables(const AuditReport& report, Output& output) {
+void write_tables(const audit::AuditReport& report, Output& output) {
   Table counts({"messages", "without id", "ids twice", "surplus", "repeated", "gaps", "missing"});
   counts.row({number(report.messages), number(report.without_id), number(report.duplicated_ids),
               number(report.surplus), number(report.repeated), number(report.gaps),
@@ -61,25 +61,26 @@ void write_tables(const AuditReport& report, Output& output) {
   output.write_table(counts);
   if (!report.doubled.empty()) {
     Table doubled({"partition", "offset", "again in", "at"});
-    for (const Doubled& one : report.doubled)
-      doubled.row({std::string(partition_number(one.first.partition)),
+    for (const audit::Doubled& one : report.doubled)
+      doubled.row({std::string(operate::partition_number(one.first.partition)),
                    fmt::format("{}", one.first.offset),
-                   std::string(partition_number(one.second.partition)),
+                   std::string(operate::partition_number(one.second.partition)),
                    fmt::format("{}", one.second.offset)});
     output.write_line("");
     output.write_table(doubled);
   }
   if (report.gap_list.empty()) return;
   Table gaps({"partition", "producer", "missing from", "to"});
-  for (const Gap& gap : report.gap_list)
-    gaps.row({std::string(partition_number(gap.partition)), fmt::format("{:x}", gap.producer),
-              fmt::format("{}", gap.missing.begin), fmt::format("{}", gap.missing.end - 1)});
+  for (const audit::Gap& gap : report.gap_list)
+    gaps.row({std::string(operate::partition_number(gap.partition)),
+              fmt::format("{:x}", gap.producer), fmt::format("{}", gap.missing.begin),
+              fmt::format("{}", gap.missing.end - 1)});
   output.write_line("");
   output.write_table(gaps);
 }
 
 Result<int> audit(const AuditFlags& flags, Output& output) {
-  AuditOptions options;
+  audit::AuditOptions options;
   auto rule = IdRule::parse(flags.id);
   if (!rule) return fail_usage("--id: " + rule.error().text);
   options.id = std::move(*rule);
@@ -89,17 +90,17 @@ Result<int> audit(const AuditFlags& flags, Output& output) {
                           : flags.directory;
   options.bytes_max = flags.memory_mib << 20;
   options.shown_max = flags.limit;
-  StreamAudit audit(std::move(options));
+  audit::StreamAudit audit(std::move(options));
   Progress progress(output);
   std::uint64_t read = 0;
-  ONCE_TRY(read_to_end(flags.url, [&](const Delivery& delivery) {
+  ONCE_TRY(audit::read_to_end(flags.url, [&](const Delivery& delivery) {
     constexpr std::uint64_t shown_every = 1024;
     if (++read % shown_every == 0)
       progress.show(fmt::format("  read {}", number(read)), system_clock().ticks_ns());
     return audit.take(delivery);
   }));
   progress.clear();
-  const AuditReport report = ONCE_TRY(audit.finish());
+  const audit::AuditReport report = ONCE_TRY(audit.finish());
   if (output.json())
     output.write_json(json_of(report));
   else

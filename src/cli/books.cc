@@ -12,9 +12,9 @@
 
 #include "base/file.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
 #include "model/message_view.h"
 #include "open/log_address.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -119,9 +119,9 @@ std::string text_of(const Fingerprint& fingerprint) {
 
 Json json_of(const std::string& scope, const LedgerRecord& record) {
   Json json = {{"scope", scope}};
-  put_bytes(json, "id", record.id);
+  operate::put_bytes(json, "id", record.id);
   json["outcome"] = name_of(record.outcome.kind);
-  put_bytes(json, "detail", record.outcome.detail);
+  operate::put_bytes(json, "detail", record.outcome.detail);
   json["recorded_ms"] = record.recorded_ms;
   json["born_ms"] = record.born_ms;
   json["partition"] = record.partition;
@@ -131,7 +131,7 @@ Json json_of(const std::string& scope, const LedgerRecord& record) {
 }
 
 Json json_of(const std::string& scope, const ParkedRecord& record) {
-  Json message = json_of(DeliveryView(record.message).delivery());
+  Json message = operate::json_of(DeliveryView(record.message).delivery());
   for (const char* field : {"partition", "offset", "stamp"}) message.erase(field);  // not its own
   return {
       {"scope", scope},          {"number", record.number},      {"parked_ms", record.parked_ms},
@@ -144,14 +144,14 @@ Json json_of(const std::string& scope, const OperationRecord& record) {
                {"number", record.number},
                {"at_ms", record.at_ms},
                {"action", record.action}};
-  put_bytes(json, "subject", record.subject);
+  operate::put_bytes(json, "subject", record.subject);
   json["reason"] = record.reason;
   return json;
 }
 
 Json json_of(const std::string& scope, const ClaimRecord& record) {
   Json json = {{"scope", scope}};
-  put_bytes(json, "id", record.id);
+  operate::put_bytes(json, "id", record.id);
   json["state"] = name_of(record.state);
   json["generation"] = record.generation;
   json["fence"] = record.fence;
@@ -160,13 +160,13 @@ Json json_of(const std::string& scope, const ClaimRecord& record) {
   json["changed_ms"] = record.changed_ms;
   json["lease_until_ms"] = record.lease_until_ms;
   json["owner"] = record.owner;
-  if (record.result) put_bytes(json, "result", *record.result);
+  if (record.result) operate::put_bytes(json, "result", *record.result);
   json["reason"] = record.reason;
   json["fingerprint"] = text_of(record.fingerprint);
   json["steps"] = Json::array();
   for (const StepRecord& step : record.steps) {
     Json entry = {{"name", step.name}};
-    put_bytes(entry, "result", step.result);
+    operate::put_bytes(entry, "result", step.result);
     json["steps"].push_back(std::move(entry));
   }
   return json;
@@ -181,12 +181,12 @@ void write_parked(Output& output, const std::string& scope, const ParkedRecord& 
   table.row({"reason", record.reason});
   table.row({"attempts", fmt::format("{}", record.attempts)});
   table.row({"came from", fmt::format("{} offset {}", record.partition, record.offset)});
-  table.row({"id", text_or_base64(record.message.id)});
-  table.row({"key", text_or_base64(view_of(record.message.key))});
+  table.row({"id", operate::text_or_base64(record.message.id)});
+  table.row({"key", operate::text_or_base64(view_of(record.message.key))});
   table.row({"timestamp", time_text(record.message.timestamp_ms)});
   for (const Header& header : record.message.headers)
-    table.row({"header " + header.name, text_or_base64(view_of(header.value))});
-  table.row({"body", text_or_base64(view_of(record.message.body))});
+    table.row({"header " + header.name, operate::text_or_base64(view_of(header.value))});
+  table.row({"body", operate::text_or_base64(view_of(record.message.body))});
   output.write_table(table);
 }
 

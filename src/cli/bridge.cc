@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
+#include "audit/read_to_end.h"
 #include "cli/bridge_audit.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/paced_source.h"
-#include "cli/read_to_end.h"
 #include "cli/running.h"
 #include "model/message_view.h"
 #include "model/sha256.h"
+#include "operate/paced_source.h"
 
 namespace once::cli {
 namespace {
@@ -43,7 +43,7 @@ Result<Plan> plan_of(const BridgeFlags& flags) {
   Plan plan;
   plan.file = "once bridge";
   plan.source_url = flags.from;
-  if (!flags.follow) plan.source_url = ONCE_TRY(url_that_ends(flags.from));
+  if (!flags.follow) plan.source_url = ONCE_TRY(audit::url_that_ends(flags.from));
   plan.store_url = flags.state;
   plan.options.scope = scope_of(flags);
   plan.options.stop_at_end = !flags.follow;
@@ -79,8 +79,9 @@ Handler handler_to(std::string destination) {
 // Copies to the end, or until a signal comes. `stopped` says which.
 Result<int> copy(const BridgeFlags& flags, const Plan& plan, Output& output, bool& stopped) {
   SignalWatch signals;
-  Patience patience(flags.running.wait_s, [&](const std::string& text) { output.talk(text); });
-  PacedSource source(
+  operate::Patience patience(flags.running.wait_s,
+                             [&](const std::string& text) { output.talk(text); });
+  operate::PacedSource source(
       ONCE_TRY(patience.until_there("the source", [&] { return open_source(plan.source_url); })),
       flags.rate);
   const auto state =

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "audit/read_to_end.h"
+#include "audit/sighting.h"
+#include "audit/stream_audit.h"
 #include "cli/exit_code.h"
-#include "cli/read_to_end.h"
-#include "cli/sighting.h"
-#include "cli/stream_audit.h"
 #include "cli/table.h"
 #include "model/sha256.h"
 
@@ -42,7 +42,7 @@ class Comparison {
  public:
   explicit Comparison(bool once_each) : once_each_(once_each) {}
 
-  void take(const Sighting& next) {
+  void take(const audit::Sighting& next) {
     if (next.digest != digest_) finish();
     digest_ = next.digest;
     ++counts_[next.side];
@@ -96,21 +96,22 @@ void write(const Comparison& found, std::uint64_t without_id, Output& output) {
 Result<int> audit_bridge(const std::string& from, const std::string& to,
                          const std::optional<IdRule>& id, Output& output) {
   std::error_code ignored;
-  SightingSorter sorter(std::filesystem::temp_directory_path(ignored).string(), bytes_max);
+  audit::SightingSorter sorter(std::filesystem::temp_directory_path(ignored).string(), bytes_max);
   std::uint64_t without_id = 0;  // these were parked
-  ONCE_TRY(read_to_end(from, [&](const Delivery& delivery) -> Status {
+  ONCE_TRY(audit::read_to_end(from, [&](const Delivery& delivery) -> Status {
     if (!id) return sorter.add({.digest = digest_of(delivery), .side = 0});
     if (const auto found = id->id_of(delivery))
-      return sorter.add({.digest = digest_of_id(*found), .side = 0});
+      return sorter.add({.digest = audit::digest_of_id(*found), .side = 0});
     ++without_id;
     return {};
   }));
   // With a rule, the copy has the id that the rule made.
-  ONCE_TRY(read_to_end(to, [&](const Delivery& delivery) {
-    return sorter.add({.digest = id ? digest_of_id(delivery.id) : digest_of(delivery), .side = 1});
+  ONCE_TRY(audit::read_to_end(to, [&](const Delivery& delivery) {
+    return sorter.add(
+        {.digest = id ? audit::digest_of_id(delivery.id) : digest_of(delivery), .side = 1});
   }));
   Comparison found(id.has_value());
-  ONCE_TRY(sorter.visit([&](const Sighting& next) { found.take(next); }));
+  ONCE_TRY(sorter.visit([&](const audit::Sighting& next) { found.take(next); }));
   found.finish();
   write(found, without_id, output);
   return found.missing == 0 && found.doubled == 0 ? exit_ok : exit_broken;

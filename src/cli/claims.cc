@@ -11,7 +11,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -32,13 +32,14 @@ class ClaimList {
  public:
   void add(const std::string& scope, const ClaimRecord& record) {
     json_.push_back(json_of(scope, record));
-    table_.row({scope, text_or_base64(record.id), name_of(record.state),
+    table_.row({scope, operate::text_or_base64(record.id), name_of(record.state),
                 fmt::format("{}", record.generation), fmt::format("{}", record.attempts),
                 time_text(record.changed_ms), record.owner,
                 record.lease_until_ms == 0 ? "" : time_text(record.lease_until_ms),
-                text_or_base64(record.result.value_or("")), record.reason});
+                operate::text_or_base64(record.result.value_or("")), record.reason});
     for (const StepRecord& step : record.steps)
-      steps_.row({scope, text_or_base64(record.id), step.name, text_or_base64(step.result)});
+      steps_.row({scope, operate::text_or_base64(record.id), step.name,
+                  operate::text_or_base64(step.result)});
     any_steps_ = any_steps_ || !record.steps.empty();
   }
   std::size_t size() const { return json_.size(); }
@@ -68,7 +69,7 @@ Result<int> list(const ClaimsFlags& flags, Output& output) {
     const auto page = ONCE_TRY(claims->claims(scope, flags.state, flags.from, left + 1));
     for (std::size_t i = 0; i < std::min(left, page.size()); ++i) found.add(scope, page[i]);
     if (page.size() <= left) continue;
-    next = fmt::format("--scope '{}' --from '{}'", scope, text_or_base64(page[left].id));
+    next = fmt::format("--scope '{}' --from '{}'", scope, operate::text_or_base64(page[left].id));
     break;
   }
   found.write(output, flags.state ? "there are no claims in this state" : "there are no claims");

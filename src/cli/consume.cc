@@ -12,12 +12,12 @@
 #include <optional>
 #include <string>
 
+#include "audit/read_to_end.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
-#include "cli/read_to_end.h"
 #include "cli/signals.h"
 #include "open/log_address.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -54,7 +54,7 @@ class Printer {
   Printer(Output& output, bool json) : output_(output), json_(json || output.json()) {}
 
   void print(const Delivery& delivery) {
-    if (json_) return output_.write_json(json_of(delivery));
+    if (json_) return output_.write_json(operate::json_of(delivery));
     if (output_.format == Format::table) return print_row(delivery);
     output_.write_body(delivery.body);
   }
@@ -67,11 +67,12 @@ class Printer {
                                      "id", "key", "body"));
     headed_ = true;
     const auto cell = [this](std::string_view bytes) {
-      return output_.shown(text_or_base64(bytes));
+      return output_.shown(operate::text_or_base64(bytes));
     };
-    output_.write_line(fmt::format(
-        "{:>9}  {:>10}  {:<24}  {:<16}  {}", output_.shown(partition_number(delivery.partition)),
-        delivery.offset, cell(delivery.id), cell(delivery.key), cell(delivery.body)));
+    output_.write_line(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}",
+                                   output_.shown(operate::partition_number(delivery.partition)),
+                                   delivery.offset, cell(delivery.id), cell(delivery.key),
+                                   cell(delivery.body)));
   }
 
   Output& output_;
@@ -105,7 +106,7 @@ class Consumption {
  private:
   std::int64_t left() const { return flags_.count < 0 ? 1000 : flags_.count - taken_; }
   bool wanted(std::string_view partition) const {
-    return flags_.partition.empty() || flags_.partition == partition_number(partition);
+    return flags_.partition.empty() || flags_.partition == operate::partition_number(partition);
   }
 
   Status start(std::string_view partition) {
@@ -123,7 +124,7 @@ class Consumption {
       info_ = ONCE_TRY(describe_topic(address.directory, address.topic));
     }
     for (const PartitionInfo& known : info_->partitions)
-      if (fmt::format("{}", known.partition) == partition_number(partition))
+      if (fmt::format("{}", known.partition) == operate::partition_number(partition))
         return known.end_offset;
     return fail(Remedy::retry, "missing", fmt::format("partition {} has no end", partition));
   }
@@ -163,7 +164,7 @@ Result<std::string> bounded(const ConsumeFlags& flags) {
   if (flags.follow && url.parameter("end") != nullptr)
     return fail_usage("--follow and the parameter end= of the URL say two things; drop one");
   if (flags.follow) return flags.url;
-  return url_that_ends(flags.url);
+  return audit::url_that_ends(flags.url);
 }
 
 Result<int> consume(const ConsumeFlags& flags, Output& output) {

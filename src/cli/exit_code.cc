@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exit_code.h"
 
-#include <utility>
-
 namespace once::cli {
 
 int exit_code_of(const Error& error) {
@@ -18,18 +16,6 @@ int exit_code_of(const Error& error) {
     case Remedy::stop: return exit_stop;
   }
   return exit_stop;
-}
-
-tl::unexpected<Error> fail_usage(std::string text) {
-  return fail(Remedy::stop, "usage", std::move(text));
-}
-
-tl::unexpected<Error> fail_input(std::string text) {
-  return fail(Remedy::stop, "input", std::move(text));
-}
-
-tl::unexpected<Error> fail_not_known(std::string text) {
-  return fail(Remedy::stop, "not_known", std::move(text));
 }
 
 }  // namespace once::cli

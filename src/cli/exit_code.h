@@ -3,6 +3,8 @@
 
 #include <once/result.h>
 
+#include "operate/failure.h"
+
 namespace once::cli {
 
 // What the shell is told; docs/cli.md explains each. Scripts branch on these, so a number never
@@ -23,8 +25,8 @@ enum ExitCode : int {
 int exit_code_of(const Error& error);
 
 // The remedy and the tag decide about the exit code; these make errors of the command line itself.
-[[nodiscard]] tl::unexpected<Error> fail_usage(std::string text);
-[[nodiscard]] tl::unexpected<Error> fail_input(std::string text);
-[[nodiscard]] tl::unexpected<Error> fail_not_known(std::string text);
+using operate::fail_input;
+using operate::fail_not_known;
+using operate::fail_usage;
 
 }  // namespace once::cli

@@ -8,7 +8,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -26,9 +26,9 @@ class LedgerList {
  public:
   void add(const std::string& scope, const LedgerRecord& record) {
     json_.push_back(json_of(scope, record));
-    table_.row({scope, text_or_base64(record.id), name_of(record.outcome.kind),
+    table_.row({scope, operate::text_or_base64(record.id), name_of(record.outcome.kind),
                 time_text(record.recorded_ms), time_text(record.born_ms), record.partition,
-                fmt::format("{}", record.offset), text_or_base64(record.outcome.detail)});
+                fmt::format("{}", record.offset), operate::text_or_base64(record.outcome.detail)});
   }
   std::size_t size() const { return json_.size(); }
   void write(Output& output, std::string_view none) { write_list(output, json_, table_, none); }
@@ -47,7 +47,7 @@ Result<int> list(const LedgerFlags& flags, Output& output) {
     const auto page = ONCE_TRY(books.records().ledger(scope, flags.from, left + 1));
     for (std::size_t i = 0; i < std::min(left, page.size()); ++i) found.add(scope, page[i]);
     if (page.size() <= left) continue;
-    next = fmt::format("--scope '{}' --from '{}'", scope, text_or_base64(page[left].id));
+    next = fmt::format("--scope '{}' --from '{}'", scope, operate::text_or_base64(page[left].id));
     break;
   }
   found.write(output, "the ledger is empty");
@@ -76,14 +76,14 @@ Result<int> force(const LedgerFlags& flags, Output& output) {
   ONCE_TRY(repairs->force(scope, flags.id, flags.reason));
   if (output.json()) {
     Json json = {{"scope", scope}};
-    put_bytes(json, "id", flags.id);
+    operate::put_bytes(json, "id", flags.id);
     json["forced"] = true;
     json["was"] = was ? json_of(scope, *was) : Json();
     output.write_json(json);
   } else {
     output.write_line(
         fmt::format("\"{}\" is free in scope {}: the next delivery with it counts as new",
-                    text_or_base64(flags.id), scope));
+                    operate::text_or_base64(flags.id), scope));
   }
   return exit_ok;
 }

@@ -12,7 +12,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -135,7 +135,7 @@ Result<int> show(const OutboxFlags& flags, Output& output) {
   for (const ParkedRecord& row : rows) {
     json.push_back(json_of(std::string(outbox_scope), row));
     table.row({fmt::format("{}", row.number), row.partition, time_text(row.parked_ms),
-               text_or_base64(row.message.id), row.reason});
+               operate::text_or_base64(row.message.id), row.reason});
   }
   write_list(output, json, table, "nothing is parked in the outbox");
   return exit_ok;

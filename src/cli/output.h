@@ -4,16 +4,16 @@
 #include <once/result.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/secrets.h"
 #include "cli/table.h"
+#include "operate/json.h"
 
 namespace once::cli {
 
-using Json = nlohmann::ordered_json;
+using operate::Json;
 
 enum class Format : std::uint8_t {
   automatic,  // nothing was asked for: each command's own default

@@ -14,11 +14,11 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/failure_group.h"
-#include "cli/message_json.h"
 #include "cli/replay.h"
 #include "model/message_view.h"
 #include "open/log_address.h"
+#include "operate/failure_group.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -34,9 +34,9 @@ struct ParkFlags {
   bool dry_run = false;
 };
 
-Result<std::vector<ParkedSummary>> parked_in(Books& books, const std::string& scope) {
+Result<std::vector<operate::ParkedSummary>> parked_in(Books& books, const std::string& scope) {
   constexpr std::size_t page_count = 200;  // whole messages, of which we keep little
-  std::vector<ParkedSummary> parked;
+  std::vector<operate::ParkedSummary> parked;
   while (true) {
     const std::int64_t after = parked.empty() ? 0 : parked.back().number;
     const auto page = ONCE_TRY(books.records().parked(scope, after, page_count));
@@ -47,9 +47,9 @@ Result<std::vector<ParkedSummary>> parked_in(Books& books, const std::string& sc
   }
 }
 
-Json summary_of(const ParkedSummary& message) {
+Json summary_of(const operate::ParkedSummary& message) {
   Json json = {{"number", message.number}};
-  put_bytes(json, "id", message.id);
+  operate::put_bytes(json, "id", message.id);
   json["parked_ms"] = message.parked_ms;
   json["timestamp_ms"] = message.timestamp_ms;
   json["reason"] = message.reason;
@@ -58,11 +58,11 @@ Json summary_of(const ParkedSummary& message) {
 
 // --- ls
 
-void list_groups(const std::string& scope, const std::vector<ParkedSummary>& parked, Json& json,
-                 Table& table) {
-  for (const FailureGroup& group : failure_groups(parked)) {
-    const ParkedSummary& first = parked[group.members.front()];
-    const ParkedSummary& last = parked[group.members.back()];
+void list_groups(const std::string& scope, const std::vector<operate::ParkedSummary>& parked,
+                 Json& json, Table& table) {
+  for (const operate::FailureGroup& group : operate::failure_groups(parked)) {
+    const operate::ParkedSummary& first = parked[group.members.front()];
+    const operate::ParkedSummary& last = parked[group.members.back()];
     json.push_back({{"scope", scope},
                     {"group", group.number},
                     {"messages", group.members.size()},
@@ -76,14 +76,14 @@ void list_groups(const std::string& scope, const std::vector<ParkedSummary>& par
   }
 }
 
-void list_each(const std::string& scope, const std::vector<ParkedSummary>& parked, Json& json,
-               Table& table) {
-  for (const ParkedSummary& message : parked) {
+void list_each(const std::string& scope, const std::vector<operate::ParkedSummary>& parked,
+               Json& json, Table& table) {
+  for (const operate::ParkedSummary& message : parked) {
     Json entry = {{"scope", scope}};
     entry.update(summary_of(message));
     json.push_back(std::move(entry));
     table.row({scope, fmt::format("{}", message.number), time_text(message.parked_ms),
-               text_or_base64(message.id), message.reason});
+               operate::text_or_base64(message.id), message.reason});
   }
 }
 
@@ -133,15 +133,15 @@ Status check_selection(const ParkFlags& flags) {
   return {};
 }
 
-Result<std::vector<ParkedSummary>> select_numbers(std::vector<std::int64_t> numbers,
-                                                  const std::vector<ParkedSummary>& parked) {
+Result<std::vector<operate::ParkedSummary>> select_numbers(
+    std::vector<std::int64_t> numbers, const std::vector<operate::ParkedSummary>& parked) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  std::vector<ParkedSummary> chosen;
+  std::vector<operate::ParkedSummary> chosen;
   for (const std::int64_t number : numbers) {
-    const auto at = std::lower_bound(
-        parked.begin(), parked.end(), number,
-        [](const ParkedSummary& message, std::int64_t wanted) { return message.number < wanted; });
+    const auto at = std::lower_bound(parked.begin(), parked.end(), number,
+                                     [](const operate::ParkedSummary& message,
+                                        std::int64_t wanted) { return message.number < wanted; });
     if (at == parked.end() || at->number != number)
       return not_parked(fmt::format("message {} is not parked", number));
     chosen.push_back(*at);
@@ -150,20 +150,20 @@ Result<std::vector<ParkedSummary>> select_numbers(std::vector<std::int64_t> numb
 }
 
 // In the order of their numbers, so that they leave in the order in which they came.
-Result<std::vector<ParkedSummary>> select(const ParkFlags& flags,
-                                          const std::vector<ParkedSummary>& parked) {
+Result<std::vector<operate::ParkedSummary>> select(
+    const ParkFlags& flags, const std::vector<operate::ParkedSummary>& parked) {
   if (flags.all) return parked;
   if (!flags.numbers.empty()) return select_numbers(flags.numbers, parked);
-  std::vector<ParkedSummary> chosen;
+  std::vector<operate::ParkedSummary> chosen;
   if (flags.group) {
-    for (const FailureGroup& group : failure_groups(parked))
+    for (const operate::FailureGroup& group : operate::failure_groups(parked))
       if (group.number == *flags.group)
         for (const std::size_t member : group.members) chosen.push_back(parked[member]);
     if (chosen.empty())
       return not_parked(fmt::format("there is no group {}; once park ls lists them", *flags.group));
     return chosen;
   }
-  for (const ParkedSummary& message : parked)
+  for (const operate::ParkedSummary& message : parked)
     if (message.reason.find(flags.failure) != std::string::npos) chosen.push_back(message);
   if (chosen.empty())
     return not_parked(
@@ -184,7 +184,7 @@ Result<std::string> claim_in_the_way(Books& books, const std::string& scope,
 
 // Why a message would not count as new when it comes back; empty when it would.
 Result<std::string> obstacle(Books& books, const std::string& scope, std::int64_t horizon_ms,
-                             const ParkedSummary& message) {
+                             const operate::ParkedSummary& message) {
   if (message.timestamp_ms < horizon_ms)
     return std::string("older than the horizon: it may be parked again as too old");
   if (message.id.empty()) return std::string();
@@ -201,12 +201,12 @@ struct Plan {
   std::string action;
   std::string scope;
   std::string to = {};
-  std::vector<ParkedSummary> messages;
+  std::vector<operate::ParkedSummary> messages;
   std::vector<std::string> obstacles;  // one for each message, where they were looked for
 
   std::vector<std::int64_t> numbers() const {
     std::vector<std::int64_t> all;
-    for (const ParkedSummary& message : messages) all.push_back(message.number);
+    for (const operate::ParkedSummary& message : messages) all.push_back(message.number);
     return all;
   }
   std::size_t hindered() const {
@@ -224,7 +224,7 @@ Result<Plan> plan(const ParkFlags& flags, Books& books, std::string action) {
   made.messages = ONCE_TRY(select(flags, parked));
   if (made.action != "replay") return made;
   const std::int64_t horizon = ONCE_TRY(books.records().horizon_ms(made.scope));
-  for (const ParkedSummary& message : made.messages)
+  for (const operate::ParkedSummary& message : made.messages)
     made.obstacles.push_back(ONCE_TRY(obstacle(books, made.scope, horizon, message)));
   return made;
 }
@@ -233,13 +233,13 @@ void show_plan(Output& output, const Plan& plan) {
   Json messages = Json::array();
   Table table({"number", "parked", "id", "reason", "note"});
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
-    const ParkedSummary& message = plan.messages[i];
+    const operate::ParkedSummary& message = plan.messages[i];
     const std::string note = plan.obstacles.empty() ? "" : plan.obstacles[i];
     Json entry = summary_of(message);
     entry["note"] = note;
     messages.push_back(std::move(entry));
     table.row({fmt::format("{}", message.number), time_text(message.parked_ms),
-               text_or_base64(message.id), message.reason, note});
+               operate::text_or_base64(message.id), message.reason, note});
   }
   if (output.json()) {
     Json json = {{"dry_run", true}, {"action", plan.action}, {"scope", plan.scope}};

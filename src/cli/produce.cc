@@ -16,9 +16,9 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/line_reader.h"
-#include "cli/message_json.h"
 #include "model/json_fields.h"
 #include "model/message_view.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -59,7 +59,7 @@ class Maker {
   Result<Message> message_from(std::string_view line) const {
     Message message;
     if (json_)
-      message = ONCE_TRY(message_of(line));
+      message = ONCE_TRY(operate::message_of(line));
     else
       message.body = std::string(line);
     if (!key_from_.empty()) message.key = ONCE_TRY(key_of(message.body));

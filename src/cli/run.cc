@@ -51,7 +51,7 @@ struct Parts {
 
 // Nothing is opened while the file is wrong. A source that is only opened is no member of its group
 // yet, so that nobody waits for it while the store is away.
-Result<Parts> open_parts(const Plan& plan, Patience& patience) {
+Result<Parts> open_parts(const Plan& plan, operate::Patience& patience) {
   Parts parts;
   parts.recipe = ONCE_TRY(Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url))));
   parts.source =
@@ -83,7 +83,7 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
   return exit_ok;
 }
 
-Result<int> check_plan(const Plan& plan, Patience& patience, Output& output) {
+Result<int> check_plan(const Plan& plan, operate::Patience& patience, Output& output) {
   const Parts parts = ONCE_TRY(open_parts(plan, patience));
   tell_warnings(*parts.source, output);
   return tell_promise(plan, parts, output);
@@ -92,11 +92,11 @@ Result<int> check_plan(const Plan& plan, Patience& patience, Output& output) {
 Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   const auto tell = [&](const std::string& text) { output.talk(text); };
   if (flags.check) {
-    Patience patience(flags.running.wait_s.value_or(0), tell);
+    operate::Patience patience(flags.running.wait_s.value_or(0), tell);
     return check_plan(plan, patience, output);
   }
   SignalWatch signals;
-  Patience patience(flags.running.wait_s, tell);
+  operate::Patience patience(flags.running.wait_s, tell);
   Parts parts = ONCE_TRY(open_parts(plan, patience));
   tell_warnings(*parts.source, output);
   output.talk(fmt::format("{}: {}", plan.file, parts.promise));

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "cli/exit_code.h"
-#include "cli/pipeline_role.h"
 #include "cli/relay_threads.h"
+#include "operate/pipeline_role.h"
 
 namespace once::cli {
 namespace {
@@ -153,9 +153,9 @@ class Watch {
 Status take_turn(const Running& running, const SignalWatch& signals, Output& output,
                  const std::function<Status()>& work) {
   const std::string& scope = running.plan.options.scope;
-  if (!is_for_one_process(running.plan.source_url) || running.store.claims() == nullptr)
+  if (!operate::is_for_one_process(running.plan.source_url) || running.store.claims() == nullptr)
     return work();
-  PipelineRole role(running.store, scope);
+  operate::PipelineRole role(running.store, scope);
   const bool ours =
       ONCE_TRY(role.await([&] { return signals.came() != 0; },
                           [&](const std::string& holder) {
@@ -185,8 +185,8 @@ void tell_warnings(const Source& source, Output& output) {
   for (const std::string& warning : source.traits().warnings) output.talk("warning: " + warning);
 }
 
-Result<int> run_until_stopped(const Running& running, Patience& patience, SignalWatch& signals,
-                              Output& output) {
+Result<int> run_until_stopped(const Running& running, operate::Patience& patience,
+                              SignalWatch& signals, Output& output) {
   const Plan& plan = running.plan;
   // Threads end before what they call: relays before the pipeline, and the signal watch calls
   // neither outside of its scope, even if an exception leaves this function because a thread or

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "cli/output.h"
-#include "cli/patience.h"
 #include "cli/signals.h"
 #include "config/plan.h"
+#include "operate/patience.h"
 
 namespace CLI {
 class App;
@@ -43,7 +43,7 @@ struct Running {
 // Runs it to its end, or until a signal comes; shows how it goes, and what became of the messages.
 // This thread polls, each lane has one, the relay has one, and one waits for signals and draws.
 // First the pipeline ends, then what it emitted is sent. Answers the exit code.
-[[nodiscard]] Result<int> run_until_stopped(const Running& running, Patience& patience,
+[[nodiscard]] Result<int> run_until_stopped(const Running& running, operate::Patience& patience,
                                             SignalWatch& signals, Output& output);
 
 }  // namespace once::cli

@@ -18,8 +18,8 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/message_json.h"
 #include "open/log_address.h"
+#include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
@@ -48,18 +48,18 @@ std::string text_of(const LedgerRecord& record) {
   const bool applied = record.outcome.kind == Outcome::Kind::applied;
   std::string text = name_of(record.outcome.kind);
   if (!record.outcome.detail.empty())
-    text += (applied ? ", result " : ": ") + text_or_base64(record.outcome.detail);
+    text += (applied ? ", result " : ": ") + operate::text_or_base64(record.outcome.detail);
   return text + fmt::format(" ({} offset {})", record.partition, record.offset);
 }
 
 std::string text_of(const ClaimRecord& record) {
   std::string text = fmt::format("{}, generation {}, attempt {}", name_of(record.state),
                                  record.generation, record.attempts);
-  if (record.result) text += ", result " + text_or_base64(*record.result);
+  if (record.result) text += ", result " + operate::text_or_base64(*record.result);
   if (!record.reason.empty()) text += ": " + record.reason;
   if (!record.owner.empty()) text += ", held by " + record.owner;
   for (const StepRecord& step : record.steps)
-    text += fmt::format("; step {}: {}", step.name, text_or_base64(step.result));
+    text += fmt::format("; step {}: {}", step.name, operate::text_or_base64(step.result));
   return text;
 }
 
@@ -87,9 +87,9 @@ class Trace {
   void found_in_source(const Delivery& delivery) {
     add(delivery.timestamp_ms, {}, "source",
         fmt::format("{} partition {} offset {}: {}", shown_url(source_),
-                    partition_number(delivery.partition), delivery.offset,
-                    text_or_base64(delivery.body)),
-        json_of(delivery));
+                    operate::partition_number(delivery.partition), delivery.offset,
+                    operate::text_or_base64(delivery.body)),
+        operate::json_of(delivery));
   }
 
   bool empty() const { return findings_.empty(); }
@@ -110,7 +110,7 @@ class Trace {
     }
     if (!output_.json()) return output_.write_table(table);
     Json json;
-    put_bytes(json, "id", id_);
+    operate::put_bytes(json, "id", id_);
     json["events"] = std::move(events);
     output_.write_json(json);
   }
@@ -217,7 +217,7 @@ class SourceSearch {
   }
 
   void search(const Batch& batch) {
-    const auto end = ends_.find(std::string(partition_number(batch.partition)));
+    const auto end = ends_.find(std::string(operate::partition_number(batch.partition)));
     if (end == ends_.end()) return;
     for (const Delivery& delivery : batch.deliveries) {
       if (delivery.offset >= end->second) break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/patience.h"
+#include "operate/patience.h"
 
 #include <fmt/format.h>
 #include <once/clock.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 constexpr std::int64_t pause_ms_min = 100;
@@ -47,4 +47,4 @@ bool Patience::wait_for(std::string_view what, const Error& error) {
   return true;
 }
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sighting.h"
+#include "audit/sighting.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 
-namespace once::cli {
+namespace once::audit {
 namespace {
 
 static_assert(std::is_trivially_copyable_v<Sighting> && sizeof(Sighting) == 32);
@@ -98,4 +98,4 @@ Status SightingSorter::merge(const std::function<void(const Sighting&)>& take) {
   return {};
 }
 
-}  // namespace once::cli
+}  // namespace once::audit

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/failure_group.h"
+#include "operate/failure_group.h"
 
 #include <gtest/gtest.h>
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 TEST(Masked, numbers_and_quotations_do_not_tell_failures_apart) {
@@ -39,4 +39,4 @@ TEST(FailureGroups, fall_together_and_keep_the_number_of_their_first_message) {
 }
 
 }  // namespace
-}  // namespace once::cli
+}  // namespace once::operate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/pipeline_role.h"
+#include "operate/pipeline_role.h"
 
 #include <once/clock.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/url.h"
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 constexpr std::string_view pipeline_scope = "once.pipeline";
@@ -61,4 +61,4 @@ bool PipelineRole::rest() {
   return !ended_.wait_for(lock, look_every, [this] { return ending_; });
 }
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/read_to_end.h"
+#include "audit/read_to_end.h"
 
 #include <once/open.h>
 
 #include "base/url.h"
 
-namespace once::cli {
+namespace once::audit {
 
 Result<std::string> url_that_ends(const std::string& url) {
   const Url parts = ONCE_TRY(parse_url(url));
@@ -26,4 +26,4 @@ Status read_to_end(const std::string& url, const std::function<Status(const Deli
   }
 }
 
-}  // namespace once::cli
+}  // namespace once::audit

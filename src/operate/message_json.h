@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/output.h"
+#include "operate/json.h"
 
-namespace once::cli {
+namespace once::operate {
 
 // A message as JSON, in both directions: what `once consume -o json` writes, `once produce --json`
 // takes. Text is text; a body that is not UTF-8 is base64 and `encoding` says so; an id, key or
@@ -37,4 +37,4 @@ std::string text_or_base64(std::string_view bytes);
 
 bool is_utf8(std::string_view bytes);
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace once::cli {
+namespace once::audit {
 
 // The URL with end=stop, unless it says something about its end.
 [[nodiscard]] Result<std::string> url_that_ends(const std::string& url);
@@ -16,4 +16,4 @@ namespace once::cli {
 [[nodiscard]] Status read_to_end(const std::string& url,
                                  const std::function<Status(const Delivery&)>& take);
 
-}  // namespace once::cli
+}  // namespace once::audit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sighting.h"
+#include "audit/sighting.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "testing/scratch.h"
 
-namespace once::cli {
+namespace once::audit {
 namespace {
 
 std::vector<Sighting> some(std::size_t count) {
@@ -59,4 +59,4 @@ TEST(SightingSorter, a_directory_that_is_not_there_is_told) {
 }
 
 }  // namespace
-}  // namespace once::cli
+}  // namespace once::audit

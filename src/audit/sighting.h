@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace once::cli {
+namespace once::audit {
 
 // That a message with some id was seen at some place. An id is known by 128 bits of SHA-256.
 struct Sighting {
@@ -51,4 +51,4 @@ class SightingSorter {
   std::vector<File> runs_;  // each sorted
 };
 
-}  // namespace once::cli
+}  // namespace once::audit

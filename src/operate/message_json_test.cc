@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/message_json.h"
+#include "operate/message_json.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 using namespace std::string_view_literals;
@@ -28,7 +28,7 @@ TEST(MessageJson, every_byte_comes_back_from_json) {
   EXPECT_EQ(json["encoding"], "base64");
   EXPECT_FALSE(json.contains("id"));
 
-  const Message message = message_of(line_of(json)).value();
+  const Message message = message_of(json.dump()).value();
   EXPECT_EQ(message.id, all);
   EXPECT_EQ(message.key, "key");
   EXPECT_EQ(message.body, all);
@@ -46,7 +46,7 @@ TEST(MessageJson, absent_parts_are_null_in_both_directions) {
   EXPECT_TRUE(json["body"].is_null());
   EXPECT_TRUE(json["headers"][0]["value"].is_null());
   EXPECT_EQ(json["headers"][1]["value"], "");
-  const Message message = message_of(line_of(json)).value();
+  const Message message = message_of(json.dump()).value();
   EXPECT_EQ(message.key, std::nullopt);
   EXPECT_EQ(message.body, std::nullopt);
   EXPECT_EQ(message.headers, (std::vector<Header>{{"none", std::nullopt}, {"empty", ""}}));
@@ -113,4 +113,4 @@ TEST(MessageJson, field_that_stands_twice_is_refused_but_nobody_looks_into_a_bod
 }
 
 }  // namespace
-}  // namespace once::cli
+}  // namespace once::operate

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output.h"
-#include "cli/sighting.h"
+#include "audit/sighting.h"
 #include "log/interval_set.h"
 
-namespace once::cli {
+namespace once::audit {
 
 struct MessagePlace {
   std::string partition;
@@ -81,4 +80,4 @@ class StreamAudit {
 // What an id is known by in an audit.
 [[nodiscard]] std::array<std::uint8_t, 16> digest_of_id(std::string_view id);
 
-}  // namespace once::cli
+}  // namespace once::audit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/stream_audit.h"
+#include "audit/stream_audit.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "model/sha256.h"
 
-namespace once::cli {
+namespace once::audit {
 namespace {
 
 constexpr std::size_t intervals_max = 1'000'000;
@@ -93,4 +93,4 @@ Result<AuditReport> StreamAudit::finish() {
   return report_;
 }
 
-}  // namespace once::cli
+}  // namespace once::audit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/message_json.h"
+#include "operate/message_json.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/base64.h"
-#include "cli/exit_code.h"
 #include "model/message_view.h"
+#include "operate/failure.h"
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 Result<std::string> text_at(const Json& json, const std::string& name) {
@@ -212,4 +212,4 @@ Result<Message> message_of(std::string_view line) {
   return message;
 }
 
-}  // namespace once::cli
+}  // namespace once::operate

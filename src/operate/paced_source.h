@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace once::cli {
+namespace once::operate {
 
 // A source that gives no more than some messages per second; 0 is no limit.
 class PacedSource final : public Source {
@@ -49,4 +49,4 @@ class PacedSource final : public Source {
   std::int64_t next_ns_ = 0;
 };
 
-}  // namespace once::cli
+}  // namespace once::operate

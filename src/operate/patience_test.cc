@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/patience.h"
+#include "operate/patience.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 class PatienceTest : public ::testing::Test {
@@ -65,4 +65,4 @@ TEST_F(PatienceTest, the_limit_is_for_everything_together) {
 }
 
 }  // namespace
-}  // namespace once::cli
+}  // namespace once::operate

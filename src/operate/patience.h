@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace once::cli {
+namespace once::operate {
 
 // Waits at the start of a command for what is away, as a pipeline does later: a store, a broker, a
 // destination. Says what it waits for, at once and then now and again. Every other error, and an
@@ -42,4 +42,4 @@ class Patience {
   std::int64_t tell_after_ns_ = 0;
 };
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/failure_group.h"
+#include "operate/failure_group.h"
 
 #include <algorithm>
 #include <map>
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -77,4 +77,4 @@ std::vector<FailureGroup> failure_groups(const std::vector<ParkedSummary>& parke
   return groups;
 }
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -14,7 +14,7 @@
 
 #include "runtime/role.h"
 
-namespace once::cli {
+namespace once::operate {
 
 // A source whose partitions no broker shares out: one process reads it for a scope, and a second
 // one would take its partitions away. Such processes take turns.
@@ -44,4 +44,4 @@ class PipelineRole {
   std::thread thread_;
 };
 
-}  // namespace once::cli
+}  // namespace once::operate

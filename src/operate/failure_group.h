@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace once::cli {
+namespace once::operate {
 
 // What a list needs to know of a parked message; the message itself may be large.
 struct ParkedSummary {
@@ -33,4 +33,4 @@ std::string masked(std::string_view reason);
 // In the order of their first messages; `parked` is in the order of numbers.
 std::vector<FailureGroup> failure_groups(const std::vector<ParkedSummary>& parked);
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -60,7 +60,7 @@ class ClaimList {
 };
 
 Result<int> list(const ClaimsFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   ClaimStore* claims = ONCE_TRY(books.claims());
   ClaimList found;
   std::string next;
@@ -78,7 +78,7 @@ Result<int> list(const ClaimsFlags& flags, Output& output) {
 }
 
 Result<int> show(const ClaimsFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   ClaimStore* claims = ONCE_TRY(books.claims());
   ClaimList found;
   for (const std::string& scope : books.scopes()) {
@@ -95,7 +95,7 @@ Result<int> show(const ClaimsFlags& flags, Output& output) {
 Result<int> settle(const ClaimsFlags& flags, Output& output) {
   if (flags.result && flags.to != ClaimState::done)
     return fail_usage("--result belongs to --as done; the others only have their --reason");
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   const std::string scope = ONCE_TRY(books.scope_to_change());
   ClaimStore* claims = ONCE_TRY(books.claims());
   ClaimForce force{flags.id, flags.to, std::nullopt, flags.reason};

@@ -39,7 +39,7 @@ class LedgerList {
 };
 
 Result<int> list(const LedgerFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   LedgerList found;
   std::string next;
   for (const std::string& scope : books.scopes()) {
@@ -56,7 +56,7 @@ Result<int> list(const LedgerFlags& flags, Output& output) {
 }
 
 Result<int> show(const LedgerFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   LedgerList found;
   for (const std::string& scope : books.scopes())
     if (const auto record = ONCE_TRY(books.records().find(scope, flags.id)))
@@ -69,7 +69,7 @@ Result<int> show(const LedgerFlags& flags, Output& output) {
 }
 
 Result<int> force(const LedgerFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   const std::string scope = ONCE_TRY(books.scope_to_change());
   const auto was = ONCE_TRY(books.records().find(scope, flags.id));
   Repairs* repairs = ONCE_TRY(books.repairs());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "operate/park.h"
+
 #include <fmt/format.h>
-#include <once/open.h>
-#include <once/outbox.h>
+#include <once/clock.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,73 +14,41 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/replay.h"
-#include "model/message_view.h"
-#include "open/log_address.h"
-#include "operate/failure_group.h"
 #include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
 
+using operate::ParkChange;
+using operate::ParkedSummary;
+
 struct ParkFlags {
   BooksFlags books;
-  std::vector<std::int64_t> numbers;
-  std::optional<std::int64_t> group;
-  std::string failure;
-  bool all = false;
+  operate::ParkSelection chosen;
   std::string to;
   std::string reason;
   bool dry_run = false;
 };
 
-Result<std::vector<operate::ParkedSummary>> parked_in(Books& books, const std::string& scope) {
-  constexpr std::size_t page_count = 200;  // whole messages, of which we keep little
-  std::vector<operate::ParkedSummary> parked;
-  while (true) {
-    const std::int64_t after = parked.empty() ? 0 : parked.back().number;
-    const auto page = ONCE_TRY(books.records().parked(scope, after, page_count));
-    for (const ParkedRecord& record : page)
-      parked.push_back({record.number, record.parked_ms, record.reason, record.message.id,
-                        record.message.timestamp_ms});
-    if (page.size() < page_count) return parked;
-  }
-}
-
-Json summary_of(const operate::ParkedSummary& message) {
-  Json json = {{"number", message.number}};
-  operate::put_bytes(json, "id", message.id);
-  json["parked_ms"] = message.parked_ms;
-  json["timestamp_ms"] = message.timestamp_ms;
-  json["reason"] = message.reason;
-  return json;
-}
+std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
 
 // --- ls
 
-void list_groups(const std::string& scope, const std::vector<operate::ParkedSummary>& parked,
-                 Json& json, Table& table) {
+void list_groups(const std::string& scope, const std::vector<ParkedSummary>& parked, Json& json,
+                 Table& table) {
   for (const operate::FailureGroup& group : operate::failure_groups(parked)) {
-    const operate::ParkedSummary& first = parked[group.members.front()];
-    const operate::ParkedSummary& last = parked[group.members.back()];
-    json.push_back({{"scope", scope},
-                    {"group", group.number},
-                    {"messages", group.members.size()},
-                    {"first_ms", first.parked_ms},
-                    {"last_ms", last.parked_ms},
-                    {"reason", group.reason},
-                    {"example", summary_of(first)}});
-    table.row({scope, fmt::format("{}", group.number),
-               grouped(static_cast<std::int64_t>(group.members.size())), time_text(first.parked_ms),
-               time_text(last.parked_ms), group.reason});
+    json.push_back(operate::json_of(scope, group, parked));
+    table.row({scope, fmt::format("{}", group.number), count_text(group.members.size()),
+               time_text(parked[group.members.front()].parked_ms),
+               time_text(parked[group.members.back()].parked_ms), group.reason});
   }
 }
 
-void list_each(const std::string& scope, const std::vector<operate::ParkedSummary>& parked,
-               Json& json, Table& table) {
-  for (const operate::ParkedSummary& message : parked) {
+void list_each(const std::string& scope, const std::vector<ParkedSummary>& parked, Json& json,
+               Table& table) {
+  for (const ParkedSummary& message : parked) {
     Json entry = {{"scope", scope}};
-    entry.update(summary_of(message));
+    entry.update(operate::json_of(message));
     json.push_back(std::move(entry));
     table.row({scope, fmt::format("{}", message.number), time_text(message.parked_ms),
                operate::text_or_base64(message.id), message.reason});
@@ -88,14 +56,15 @@ void list_each(const std::string& scope, const std::vector<operate::ParkedSummar
 }
 
 Result<int> list(const ParkFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  const bool each = flags.chosen.all;
+  Books books = ONCE_TRY(flags.books.open());
   Json json = Json::array();
-  Table table(flags.all ? std::vector<std::string>{"scope", "number", "parked", "id", "reason"}
-                        : std::vector<std::string>{"scope", "group", "messages", "first", "last",
-                                                   "reason"});
+  Table table(
+      each ? std::vector<std::string>{"scope", "number", "parked", "id", "reason"}
+           : std::vector<std::string>{"scope", "group", "messages", "first", "last", "reason"});
   for (const std::string& scope : books.scopes()) {
-    const auto parked = ONCE_TRY(parked_in(books, scope));
-    (flags.all ? list_each : list_groups)(scope, parked, json, table);
+    const auto parked = ONCE_TRY(operate::parked_in(books, scope));
+    (each ? list_each : list_groups)(scope, parked, json, table);
   }
   write_list(output, json, table, "nothing is parked");
   return exit_ok;
@@ -104,239 +73,96 @@ Result<int> list(const ParkFlags& flags, Output& output) {
 // --- show
 
 Result<int> show(const ParkFlags& flags, Output& output) {
-  const std::int64_t number = flags.numbers.front();
-  Books books = ONCE_TRY(Books::open(flags.books));
-  for (const std::string& scope : books.scopes()) {
-    const auto found = ONCE_TRY(books.records().parked(scope, number - 1, 1));
-    if (found.empty() || found[0].number != number) continue;
-    write_parked(output, scope, found[0]);
-    return exit_ok;
-  }
-  return fail_not_known(fmt::format("{} is not known: {} has no parked message of that number",
-                                    number, books.store().traits().name));
+  Books books = ONCE_TRY(flags.books.open());
+  const auto found = ONCE_TRY(operate::find_parked(books, flags.chosen.numbers.front()));
+  write_parked(output, found.scope, found.record);
+  return exit_ok;
 }
 
 // --- replay and drop
 
-tl::unexpected<Error> not_parked(std::string what) {
-  return fail(Remedy::stop, "missing", std::move(what) + "; nothing was changed");
-}
-
 Status check_selection(const ParkFlags& flags) {
-  const int ways = static_cast<int>(!flags.numbers.empty()) +
-                   static_cast<int>(flags.group.has_value()) +
-                   static_cast<int>(!flags.failure.empty()) + static_cast<int>(flags.all);
-  if (ways != 1)
+  if (flags.chosen.ways() != 1)
     return fail_usage("say which messages: by NUMBER, or one of --group, --failure and --all");
   if (flags.reason.empty() && !flags.dry_run)
     return fail_usage("--reason TEXT is needed: it goes to the operation log");
   return {};
 }
 
-Result<std::vector<operate::ParkedSummary>> select_numbers(
-    std::vector<std::int64_t> numbers, const std::vector<operate::ParkedSummary>& parked) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  std::vector<operate::ParkedSummary> chosen;
-  for (const std::int64_t number : numbers) {
-    const auto at = std::lower_bound(parked.begin(), parked.end(), number,
-                                     [](const operate::ParkedSummary& message,
-                                        std::int64_t wanted) { return message.number < wanted; });
-    if (at == parked.end() || at->number != number)
-      return not_parked(fmt::format("message {} is not parked", number));
-    chosen.push_back(*at);
-  }
-  return chosen;
-}
-
-// In the order of their numbers, so that they leave in the order in which they came.
-Result<std::vector<operate::ParkedSummary>> select(
-    const ParkFlags& flags, const std::vector<operate::ParkedSummary>& parked) {
-  if (flags.all) return parked;
-  if (!flags.numbers.empty()) return select_numbers(flags.numbers, parked);
-  std::vector<operate::ParkedSummary> chosen;
-  if (flags.group) {
-    for (const operate::FailureGroup& group : operate::failure_groups(parked))
-      if (group.number == *flags.group)
-        for (const std::size_t member : group.members) chosen.push_back(parked[member]);
-    if (chosen.empty())
-      return not_parked(fmt::format("there is no group {}; once park ls lists them", *flags.group));
-    return chosen;
-  }
-  for (const operate::ParkedSummary& message : parked)
-    if (message.reason.find(flags.failure) != std::string::npos) chosen.push_back(message);
-  if (chosen.empty())
-    return not_parked(
-        fmt::format("no message was parked for a reason with \"{}\" in it", flags.failure));
-  return chosen;
-}
-
-// An effect outside the store is guarded by its claim, which a replay leaves as it is.
-Result<std::string> claim_in_the_way(Books& books, const std::string& scope,
-                                     const std::string& id) {
-  if (books.store().claims() == nullptr) return std::string();
-  const auto found = ONCE_TRY(books.store().claims()->claims(scope, std::nullopt, id, 1));
-  const bool there = !found.empty() && found[0].id == id;
-  if (!there || found[0].state == ClaimState::retryable) return std::string();
-  return fmt::format("its claim is {}: settle it with once claims settle first",
-                     name_of(found[0].state));
-}
-
-// Why a message would not count as new when it comes back; empty when it would.
-Result<std::string> obstacle(Books& books, const std::string& scope, std::int64_t horizon_ms,
-                             const operate::ParkedSummary& message) {
-  if (message.timestamp_ms < horizon_ms)
-    return std::string("older than the horizon: it may be parked again as too old");
-  if (message.id.empty()) return std::string();
-  auto claim = ONCE_TRY(claim_in_the_way(books, scope, message.id));
-  if (!claim.empty()) return claim;
-  const auto record = ONCE_TRY(books.records().find(scope, message.id));
-  if (!record || record->outcome.kind == Outcome::Kind::parked) return std::string();
-  return fmt::format("its id is in the ledger as {} and stays there: it will not count as new",
-                     name_of(record->outcome.kind));
-}
-
-// What a replay or a drop is about to do.
-struct Plan {
-  std::string action;
-  std::string scope;
-  std::string to = {};
-  std::vector<operate::ParkedSummary> messages;
-  std::vector<std::string> obstacles;  // one for each message, where they were looked for
-
-  std::vector<std::int64_t> numbers() const {
-    std::vector<std::int64_t> all;
-    for (const operate::ParkedSummary& message : messages) all.push_back(message.number);
-    return all;
-  }
-  std::size_t hindered() const {
-    return static_cast<std::size_t>(std::count_if(obstacles.begin(), obstacles.end(),
-                                                  [](const auto& text) { return !text.empty(); }));
-  }
-};
-
-Result<Plan> plan(const ParkFlags& flags, Books& books, std::string action) {
-  Plan made;
-  made.action = std::move(action);
-  made.scope = ONCE_TRY(books.scope_to_change());
-  made.to = flags.to;
-  const auto parked = ONCE_TRY(parked_in(books, made.scope));
-  made.messages = ONCE_TRY(select(flags, parked));
-  if (made.action != "replay") return made;
-  const std::int64_t horizon = ONCE_TRY(books.records().horizon_ms(made.scope));
-  for (const operate::ParkedSummary& message : made.messages)
-    made.obstacles.push_back(ONCE_TRY(obstacle(books, made.scope, horizon, message)));
-  return made;
-}
-
-void show_plan(Output& output, const Plan& plan) {
-  Json messages = Json::array();
+void show_plan(Output& output, const ParkChange& change) {
+  if (output.json()) return output.write_json(operate::planned_json(change));
   Table table({"number", "parked", "id", "reason", "note"});
-  for (std::size_t i = 0; i < plan.messages.size(); ++i) {
-    const operate::ParkedSummary& message = plan.messages[i];
-    const std::string note = plan.obstacles.empty() ? "" : plan.obstacles[i];
-    Json entry = summary_of(message);
-    entry["note"] = note;
-    messages.push_back(std::move(entry));
+  for (std::size_t i = 0; i < change.messages.size(); ++i) {
+    const ParkedSummary& message = change.messages[i];
     table.row({fmt::format("{}", message.number), time_text(message.parked_ms),
-               operate::text_or_base64(message.id), message.reason, note});
+               operate::text_or_base64(message.id), message.reason,
+               change.obstacles.empty() ? "" : change.obstacles[i]});
   }
-  if (output.json()) {
-    Json json = {{"dry_run", true}, {"action", plan.action}, {"scope", plan.scope}};
-    if (!plan.to.empty()) json["to"] = shown_url(plan.to);
-    json["count"] = plan.messages.size();
-    json["messages"] = std::move(messages);
-    return output.write_json(json);
-  }
-  if (!plan.messages.empty()) output.write_table(table);
+  if (!change.messages.empty()) output.write_table(table);
   output.talk(fmt::format(
-      "dry run: {} would {} {} of scope {}; nothing was changed", plan.action,
-      plan.action == "replay" ? "send" : "give up",
-      plan.messages.size() == 1 ? "1 message" : fmt::format("{} messages", plan.messages.size()),
-      plan.scope));
+      "dry run: {} would {} {} of scope {}; nothing was changed", name_of(change.action),
+      change.action == ParkChange::Action::replay ? "send" : "give up",
+      change.messages.size() == 1 ? "1 message"
+                                  : fmt::format("{} messages", change.messages.size()),
+      change.scope));
 }
 
-void show_done(Output& output, const Plan& plan, std::optional<std::size_t> sent) {
-  if (output.json()) {
-    Json json = {{"action", plan.action}, {"scope", plan.scope}, {"count", plan.messages.size()}};
-    if (sent) json["sent"] = *sent;
-    if (!plan.to.empty()) json["to"] = shown_url(plan.to);
-    json["numbers"] = plan.numbers();
-    return output.write_json(json);
-  }
+void show_done(Output& output, const ParkChange& change, std::optional<std::size_t> sent) {
+  if (output.json()) return output.write_json(operate::done_json(change, sent));
   if (!sent) {
     Table table({"dropped"});
-    table.row({grouped(static_cast<std::int64_t>(plan.messages.size()))});
+    table.row({count_text(change.messages.size())});
     return output.write_table(table);
   }
   Table table({"replayed", "sent", "to"});
-  table.row({grouped(static_cast<std::int64_t>(plan.messages.size())),
-             grouped(static_cast<std::int64_t>(*sent)), shown_url(plan.to)});
+  table.row({count_text(change.messages.size()), count_text(*sent), shown_url(change.to)});
   output.write_table(table);
-  if (plan.hindered() > 0)
+  if (change.hindered() > 0)
     output.talk(fmt::format("{} of them may not count as new; --dry-run would have said why",
-                            plan.hindered()));
+                            change.hindered()));
 }
 
-Status check_accepted(const RelayState& state) {
-  if (state.parked == 0) return {};
-  return fail(Remedy::park, "refused",
-              fmt::format("the destination can never take {} of the messages; they are parked "
-                          "again: once outbox show lists them",
-                          state.parked));
+operate::OnSent show_sent(Progress& progress) {
+  return [&progress](std::uint64_t sent) {
+    progress.show("  sent " + count_text(sent), system_clock().ticks_ns());
+  };
 }
 
 Result<int> replay(const ParkFlags& flags, Output& output) {
   ONCE_TRY(check_selection(flags));
-  ONCE_TRY(parse_url(flags.to));
-  Books books = ONCE_TRY(Books::open(flags.books));
-  const Plan made = ONCE_TRY(plan(flags, books, "replay"));
-  if (flags.dry_run) return show_plan(output, made), exit_ok;
-  Repairs* repairs = ONCE_TRY(books.repairs());
-  (void)ONCE_TRY(books.outbox());
-  // A place that cannot be opened is noticed before anything is changed.
-  auto sink = ONCE_TRY(open_sink(flags.to));
-  const std::string destination = ONCE_TRY(new_replay_destination(flags.to));
-  ONCE_TRY(repairs->replay(made.scope, made.numbers(), destination, flags.reason));
-  const RelayState state = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
-  ONCE_TRY(check_accepted(state));
-  const std::size_t sent = state.sent;
-  if (sent != made.messages.size())
-    return fail(Remedy::recheck, "relay",
-                fmt::format("{} of {} messages were sent from here; another relay of this store "
-                            "took the others: look where it sends \"{}\"",
-                            sent, made.messages.size(), destination));
-  show_done(output, made, sent);
+  Books books = ONCE_TRY(flags.books.open());
+  const ParkChange change = ONCE_TRY(operate::plan_replay(books, flags.chosen, flags.to));
+  if (flags.dry_run) return show_plan(output, change), exit_ok;
+  Progress progress(output);
+  const std::size_t sent =
+      ONCE_TRY(operate::replay_parked(books, change, flags.reason, show_sent(progress)));
+  progress.clear();
+  show_done(output, change, sent);
   return exit_ok;
 }
 
 Result<int> drop(const ParkFlags& flags, Output& output) {
   ONCE_TRY(check_selection(flags));
-  Books books = ONCE_TRY(Books::open(flags.books));
-  const Plan made = ONCE_TRY(plan(flags, books, "drop"));
-  if (flags.dry_run) return show_plan(output, made), exit_ok;
-  Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->drop(made.scope, made.numbers(), flags.reason));
-  show_done(output, made, std::nullopt);
+  Books books = ONCE_TRY(flags.books.open());
+  const ParkChange change = ONCE_TRY(operate::plan_drop(books, flags.chosen));
+  if (flags.dry_run) return show_plan(output, change), exit_ok;
+  ONCE_TRY(operate::drop_parked(books, change, flags.reason));
+  show_done(output, change, std::nullopt);
   return exit_ok;
 }
 
 // --- resume
 
 Result<int> resume(const ParkFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
-  Outbox* outbox = ONCE_TRY(books.outbox());
+  Books books = ONCE_TRY(flags.books.open());
   Json json = Json::array();
   Table table({"sent", "to"});
-  for (const std::string& destination : ONCE_TRY(outbox->destinations())) {
-    const auto url = replay_url_of(destination);
-    if (!url) continue;
-    auto sink = ONCE_TRY(open_sink(*url));
-    const RelayState state = ONCE_TRY(send_replayed(books.store(), *sink, destination, output));
-    ONCE_TRY(check_accepted(state));
-    json.push_back({{"sent", state.sent}, {"to", shown_url(*url)}});
-    table.row({grouped(static_cast<std::int64_t>(state.sent)), shown_url(*url)});
+  Progress progress(output);
+  for (const auto& one : ONCE_TRY(operate::resume_replays(books, show_sent(progress)))) {
+    json.push_back({{"sent", one.sent}, {"to", shown_url(one.url)}});
+    table.row({count_text(one.sent), shown_url(one.url)});
   }
+  progress.clear();
   write_list(output, json, table, "no replay was interrupted");
   return exit_ok;
 }
@@ -357,12 +183,15 @@ CLI::App& add_verb(CLI::App& park, Context& context, const std::shared_ptr<ParkF
 }
 
 void add_selection(CLI::App& command, const std::shared_ptr<ParkFlags>& flags) {
-  command.add_option("NUMBER", flags->numbers, "Messages by their numbers")->option_text("...");
-  command.add_option("--group", flags->group, "All of this failure group; once park ls lists them")
+  command.add_option("NUMBER", flags->chosen.numbers, "Messages by their numbers")
+      ->option_text("...");
+  command
+      .add_option("--group", flags->chosen.group,
+                  "All of this failure group; once park ls lists them")
       ->option_text("N");
-  command.add_option("--failure", flags->failure, "All whose reason contains this text")
+  command.add_option("--failure", flags->chosen.failure, "All whose reason contains this text")
       ->option_text("TEXT");
-  command.add_flag("--all", flags->all, "All of the scope");
+  command.add_flag("--all", flags->chosen.all, "All of the scope");
   command.add_option("--reason", flags->reason, "Why; goes to the operation log")
       ->option_text("TEXT");
   command.add_flag("--dry-run", flags->dry_run, "Show what would happen and change nothing");
@@ -375,10 +204,10 @@ void add_park(CLI::App& app, Context& context) {
   park.require_subcommand(1);
   const auto flags = std::make_shared<ParkFlags>();
   CLI::App& ls = add_verb(park, context, flags, "ls", "List failures, alike ones together", list);
-  ls.add_flag("--all", flags->all, "Each message instead of groups");
+  ls.add_flag("--all", flags->chosen.all, "Each message instead of groups");
   ls.footer("Example:\n  once park ls --store sqlite:shop.db");
   CLI::App& shown_one = add_verb(park, context, flags, "show", "Show a whole message", show);
-  shown_one.add_option("NUMBER", flags->numbers, "Its number")
+  shown_one.add_option("NUMBER", flags->chosen.numbers, "Its number")
       ->required()
       ->expected(1)
       ->option_text(" ");

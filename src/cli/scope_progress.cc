@@ -6,12 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "operate/progress.h"
 #include "runtime/forgetter.h"
 
 namespace once::cli {
@@ -25,40 +25,24 @@ struct ProgressFlags {
 };
 
 std::string time_or_nothing(std::int64_t ms) { return ms < 0 ? "" : time_text(ms); }
-Json json_time(std::int64_t ms) { return ms < 0 ? Json() : Json(ms); }
-
-Json json_of(const PartitionRecord& record) {
-  return {{"partition", record.partition},
-          {"offset", record.position.offset},
-          {"fence", record.position.fence},
-          {"source", record.source_identity},
-          {"settled_ms", json_time(record.settled_ms)},
-          {"waiting_ms", json_time(record.waiting_ms)},
-          {"drained_ms", json_time(record.drained_ms)},
-          {"reach_ms", json_time(reach_ms(record))}};
-}
 
 std::string offset_text(std::int64_t offset) {
   return offset < 0 ? "first" : fmt::format("{}", offset);
 }
 
 Result<int> list_positions(const ProgressFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   Json json = Json::array();
   Table table(
       {"scope", "partition", "position", "fence", "settled", "waiting", "drained", "source"});
-  for (const std::string& scope : books.user_scopes()) {
-    const ScopeRecord record = ONCE_TRY(books.records().describe(scope));
+  for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books)))
     for (const PartitionRecord& partition : record.partitions) {
-      Json one = json_of(partition);
-      one["scope"] = scope;
-      json.push_back(std::move(one));
+      json.push_back(operate::position_json(scope, partition));
       table.row({scope, partition.partition, offset_text(partition.position.offset),
                  fmt::format("{}", partition.position.fence), time_or_nothing(partition.settled_ms),
                  time_or_nothing(partition.waiting_ms), time_or_nothing(partition.drained_ms),
                  partition.source_identity});
     }
-  }
   write_list(output, json, table, "there are no positions");
   return exit_ok;
 }
@@ -72,52 +56,34 @@ Result<std::int64_t> offset_of(const std::string& text) {
   return fail_usage(fmt::format("--to is an offset or \"first\", not \"{}\"", text));
 }
 
-std::optional<PartitionRecord> find(const ScopeRecord& scope, const std::string& partition) {
-  for (const PartitionRecord& record : scope.partitions)
-    if (record.partition == partition) return record;
-  return std::nullopt;
-}
-
 Result<int> set_position(const ProgressFlags& flags, Output& output) {
   const std::int64_t to = ONCE_TRY(offset_of(flags.to));
-  Books books = ONCE_TRY(Books::open(flags.books));
-  const std::string scope = ONCE_TRY(books.scope_to_change());
-  const auto was = find(ONCE_TRY(books.records().describe(scope)), flags.partition);
-  if (!was)
-    return fail_not_known(
-        fmt::format("scope \"{}\" has no partition \"{}\"; once position ls "
-                    "lists those it has",
-                    scope, flags.partition));
-  Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->correct(scope, SetPosition{flags.partition, to}, flags.reason));
+  Books books = ONCE_TRY(flags.books.open());
+  const auto change = ONCE_TRY(operate::set_position(books, flags.partition, to, flags.reason));
   if (output.json())
-    output.write_json(
-        {{"scope", scope}, {"partition", flags.partition}, {"offset", to}, {"was", json_of(*was)}});
+    output.write_json(operate::json_of(change));
   else
     output.write_line(fmt::format("partition {} of scope {} goes on at {} (it was at {})",
-                                  flags.partition, scope, offset_text(to),
-                                  offset_text(was->position.offset)));
+                                  flags.partition, change.scope, offset_text(to),
+                                  offset_text(change.was.position.offset)));
   return exit_ok;
 }
 
+std::string horizon_text(std::int64_t horizon_ms) {
+  return horizon_ms == 0 ? "none" : time_text(horizon_ms);
+}
+
 Result<int> show_horizon(const ProgressFlags& flags, Output& output) {
-  Books books = ONCE_TRY(Books::open(flags.books));
+  Books books = ONCE_TRY(flags.books.open());
   Json json = Json::array();
   Table table({"scope", "horizon", "partition", "reach", "settled", "waiting", "drained"});
-  for (const std::string& scope : books.user_scopes()) {
-    const ScopeRecord record = ONCE_TRY(books.records().describe(scope));
-    Json one = {{"scope", scope},
-                {"horizon_ms", record.horizon_ms},
-                {"now_ms", record.now_ms},
-                {"partitions", Json::array()}};
-    table.row({scope, record.horizon_ms == 0 ? "none" : time_text(record.horizon_ms)});
-    for (const PartitionRecord& partition : record.partitions) {
-      one["partitions"].push_back(json_of(partition));
+  for (const operate::ScopeProgress& progress : ONCE_TRY(operate::progress_of(books))) {
+    json.push_back(operate::horizon_json(progress));
+    table.row({progress.scope, horizon_text(progress.record.horizon_ms)});
+    for (const PartitionRecord& partition : progress.record.partitions)
       table.row({"", "", partition.partition, time_or_nothing(reach_ms(partition)),
                  time_or_nothing(partition.settled_ms), time_or_nothing(partition.waiting_ms),
                  time_or_nothing(partition.drained_ms)});
-    }
-    json.push_back(std::move(one));
   }
   write_list(output, json, table, "there are no scopes");
   return exit_ok;
@@ -135,17 +101,13 @@ Result<std::int64_t> horizon_of(const std::string& text) {
 
 Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
   const std::int64_t to_ms = ONCE_TRY(horizon_of(flags.to));
-  Books books = ONCE_TRY(Books::open(flags.books));
-  const std::string scope = ONCE_TRY(books.scope_to_change());
-  const ScopeRecord was = ONCE_TRY(books.records().describe(scope));
-  Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->correct(scope, SetHorizon{to_ms}, flags.reason));
+  Books books = ONCE_TRY(flags.books.open());
+  const auto change = ONCE_TRY(operate::set_horizon(books, to_ms, flags.reason));
   if (output.json())
-    output.write_json({{"scope", scope}, {"horizon_ms", to_ms}, {"was_ms", was.horizon_ms}});
+    output.write_json(operate::json_of(change));
   else
-    output.write_line(fmt::format("the horizon of scope {} is {} (it was {})", scope,
-                                  to_ms == 0 ? "none" : time_text(to_ms),
-                                  was.horizon_ms == 0 ? "none" : time_text(was.horizon_ms)));
+    output.write_line(fmt::format("the horizon of scope {} is {} (it was {})", change.scope,
+                                  horizon_text(to_ms), horizon_text(change.was_ms)));
   return exit_ok;
 }
 

@@ -4,11 +4,12 @@
 #include <once/result.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "operate/tell.h"
 
 namespace once::operate {
 
@@ -17,7 +18,6 @@ namespace once::operate {
 // error after the limit, is the caller's.
 class Patience {
  public:
-  using Tell = std::function<void(std::string)>;
   // For `wait_s` in all; unset: for ever.
   Patience(std::optional<std::int64_t> wait_s, Tell tell);
 

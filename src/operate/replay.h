@@ -5,14 +5,13 @@
 #include <once/sink.h>
 #include <once/store.h>
 
-#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "cli/output.h"
-
-namespace once::cli {
+namespace once::operate {
 
 // How parked messages leave the store. Each replay has a destination of its own in the outbox,
 // `once.replay/UUID/URL`: so its messages are numbered from 0 under a producer that nobody else
@@ -22,9 +21,12 @@ namespace once::cli {
 // Where such a destination leads; unset when it is another.
 std::optional<std::string> replay_url_of(std::string_view destination);
 
+using OnSent = std::function<void(std::uint64_t)>;  // how many were sent so far
+
 // Sends what waits for this one destination, until nothing does; answers how many were sent, and
 // how many the destination can never accept.
 [[nodiscard]] Result<RelayState> send_replayed(Store& store, Sink& sink,
-                                               const std::string& destination, Output& output);
+                                               const std::string& destination,
+                                               const OnSent& on_sent);
 
-}  // namespace once::cli
+}  // namespace once::operate

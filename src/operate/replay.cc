@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/replay.h"
+#include "operate/replay.h"
 
 #include <fmt/format.h>
 #include <once/clock.h>
@@ -11,10 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "cli/exit_code.h"
 #include "model/ledger.h"
+#include "operate/failure.h"
+#include "operate/relay_loop.h"
 
-namespace once::cli {
+namespace once::operate {
 namespace {
 
 constexpr std::string_view prefix = "once.replay/";
@@ -40,7 +41,7 @@ std::optional<std::string> replay_url_of(std::string_view destination) {
 }
 
 Result<RelayState> send_replayed(Store& store, Sink& sink, const std::string& destination,
-                                 Output& output) {
+                                 const OnSent& on_sent) {
   RelayOptions options;
   options.name = destination;
   options.destinations = {destination};
@@ -48,21 +49,17 @@ Result<RelayState> send_replayed(Store& store, Sink& sink, const std::string& de
   const auto lent = std::shared_ptr<Sink>(std::shared_ptr<void>(), &sink);
   auto relay = ONCE_TRY(Relay::make(
       store, [&](std::string_view) -> Result<std::shared_ptr<Sink>> { return lent; }, options));
-  Progress progress(output);
-  while (true) {
-    auto step = relay->step();
-    if (!step) {
-      Error error = std::move(step).error();
-      error.text += "; what was not sent waits in the outbox: once park resume sends it";
-      return fail(std::move(error));
-    }
-    if (*step == 0 && relay->state().sender.empty()) return relay->state();
-    // One that died elsewhere keeps its place until its lease ends.
-    if (*step == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    const std::size_t sent = relay->state().sent;
-    progress.show(fmt::format("  sent {}", grouped(static_cast<std::int64_t>(sent))),
-                  system_clock().ticks_ns());
-  }
+  // A relay that died elsewhere keeps its place until its lease ends; nothing else is waited for.
+  const Status done = run_relay(*relay, {.idle_ms = 100}, [&](const RelayStep& step) {
+    if (step.away != nullptr || step.is_idle()) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(step.rest_ms));
+    on_sent(step.state.sent);
+    return true;
+  });
+  if (done) return relay->state();
+  Error error = done.error();
+  error.text += "; what was not sent waits in the outbox: once park resume sends it";
+  return fail(std::move(error));
 }
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operate/outbox.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "operate/failure.h"
+
+namespace once::operate {
+namespace {
+
+// Counting reads whole messages: beyond this it is "more".
+constexpr std::size_t pending_count_max = 10'000;
+
+Result<std::vector<ParkedRecord>> parked_rows(Books& books) {
+  constexpr std::size_t page_count = 200;
+  std::vector<ParkedRecord> all;
+  while (true) {
+    const std::int64_t after = all.empty() ? 0 : all.back().number;
+    auto page = ONCE_TRY(books.records().parked(outbox_scope, after, page_count));
+    const bool last = page.size() < page_count;
+    std::move(page.begin(), page.end(), std::back_inserter(all));
+    if (last) return all;
+  }
+}
+
+std::string process_of(const ClaimRecord& claim) {
+  return claim.state == ClaimState::running ? claim.owner.substr(0, claim.owner.find(' '))
+                                            : std::string();
+}
+
+tl::unexpected<Error> unknown_destination(Books& books, const std::string& name,
+                                          const std::vector<DestinationRecord>& known) {
+  std::vector<std::string> names;
+  for (const DestinationRecord& other : known) names.push_back(other.name);
+  return fail_not_known(fmt::format("the outbox of {} has no destination \"{}\"; it has: {}",
+                                    books.store().traits().name, name, fmt::join(names, ", ")));
+}
+
+bool is_chosen(const EmitSelection& selection, const ParkedRecord& row) {
+  const auto& asked = selection.numbers;
+  return selection.all || std::find(asked.begin(), asked.end(), row.number) != asked.end() ||
+         (!selection.destination.empty() && row.partition == selection.destination);
+}
+
+}  // namespace
+
+Result<std::vector<DestinationRecord>> destinations_in(Books& books) {
+  std::map<std::string, DestinationRecord> found;
+  Outbox* outbox = ONCE_TRY(books.outbox());
+  const ScopeRecord relay = ONCE_TRY(books.records().describe(relay_scope));
+  for (const PartitionRecord& known : relay.partitions)
+    found[known.partition].restarts = known.position.offset + 1;
+  for (const std::string& name : ONCE_TRY(outbox->destinations())) {
+    const std::size_t count = ONCE_TRY(outbox->pending(name, pending_count_max + 1)).size();
+    found[name].pending = std::min(count, pending_count_max);
+    found[name].more_pending = count > pending_count_max;
+  }
+  for (const ParkedRecord& row : ONCE_TRY(parked_rows(books))) ++found[row.partition].parked;
+  ClaimStore* claims = ONCE_TRY(books.claims());
+  std::vector<DestinationRecord> all;
+  for (auto& [name, destination] : found) {
+    const auto claim = ONCE_TRY(claims->claims(relay_scope, std::nullopt, name, 1));
+    if (!claim.empty() && claim[0].id == name) destination.sender = process_of(claim[0]);
+    destination.name = name;
+    all.push_back(std::move(destination));
+  }
+  return all;
+}
+
+int EmitSelection::ways() const {
+  return static_cast<int>(!numbers.empty()) + static_cast<int>(!destination.empty()) +
+         static_cast<int>(all);
+}
+
+Result<std::vector<ParkedRecord>> parked_emits(Books& books, const EmitSelection& selection) {
+  std::vector<ParkedRecord> rows = ONCE_TRY(parked_rows(books));
+  std::erase_if(rows, [&](const ParkedRecord& row) { return !is_chosen(selection, row); });
+  for (const std::int64_t number : selection.numbers)
+    if (std::none_of(rows.begin(), rows.end(),
+                     [&](const ParkedRecord& row) { return row.number == number; }))
+      return fail_not_known(fmt::format(
+          "no message {} is parked in the outbox; once outbox show lists them", number));
+  return rows;
+}
+
+std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows) {
+  std::vector<std::int64_t> numbers;
+  for (const ParkedRecord& row : rows) numbers.push_back(row.number);
+  return numbers;
+}
+
+Status drop_emits(Books& books, const std::vector<ParkedRecord>& rows, const std::string& reason) {
+  Repairs* repairs = ONCE_TRY(books.repairs());
+  if (rows.empty()) return {};
+  return repairs->drop(outbox_scope, numbers_of(rows), reason);
+}
+
+Status retry_emits(Books& books, const std::vector<ParkedRecord>& rows, const std::string& reason) {
+  Repairs* repairs = ONCE_TRY(books.repairs());
+  std::map<std::string, std::vector<std::int64_t>> by_destination;
+  for (const ParkedRecord& row : rows) by_destination[row.partition].push_back(row.number);
+  for (const auto& [destination, numbers] : by_destination)
+    ONCE_TRY(repairs->replay(outbox_scope, numbers, destination, reason));
+  return {};
+}
+
+Result<DestinationRecord> restart_destination(Books& books, const std::string& name,
+                                              const std::string& reason) {
+  Repairs* repairs = ONCE_TRY(books.repairs());
+  const std::vector<DestinationRecord> known = ONCE_TRY(destinations_in(books));
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const DestinationRecord& one) { return one.name == name; });
+  if (found == known.end()) return unknown_destination(books, name, known);
+  ONCE_TRY(repairs->correct(relay_scope, RestartDestination{name}, reason));
+  DestinationRecord restarted = *found;
+  ++restarted.restarts;
+  return restarted;
+}
+
+Json json_of(const DestinationRecord& record) {
+  return {{"destination", record.name},          {"pending", record.pending},
+          {"more_pending", record.more_pending}, {"parked", record.parked},
+          {"restarts", record.restarts},         {"sender", record.sender}};
+}
+
+}  // namespace once::operate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "operate/books.h"
+#include "operate/json.h"
+
+namespace once::operate {
+
+// A destination that a relay has sent to, or that has rows.
+struct DestinationRecord {
+  std::string name;
+  std::size_t pending = 0;
+  bool more_pending = false;  // than could be counted
+  std::size_t parked = 0;
+  std::int64_t restarts = 0;
+  std::string sender = {};  // the process that sends; empty: none does
+};
+[[nodiscard]] Result<std::vector<DestinationRecord>> destinations_in(Books& books);
+
+// Which messages that are parked in the outbox.
+struct EmitSelection {
+  std::vector<std::int64_t> numbers = {};
+  std::string destination = {};
+  bool all = false;
+
+  int ways() const;
+};
+// In the order of their numbers. A number that is not parked is an error.
+[[nodiscard]] Result<std::vector<ParkedRecord>> parked_emits(Books& books,
+                                                             const EmitSelection& selection);
+
+std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows);
+
+// Gives messages up: they are never sent.
+[[nodiscard]] Status drop_emits(Books& books, const std::vector<ParkedRecord>& rows,
+                                const std::string& reason);
+// Back to where they came from, behind what is pending there.
+[[nodiscard]] Status retry_emits(Books& books, const std::vector<ParkedRecord>& rows,
+                                 const std::string& reason);
+
+// Lets relays send to a destination as a new producer, from sequence 0. Answers what it is then.
+[[nodiscard]] Result<DestinationRecord> restart_destination(Books& books, const std::string& name,
+                                                            const std::string& reason);
+
+Json json_of(const DestinationRecord& record);
+
+}  // namespace once::operate

@@ -12,6 +12,7 @@
 #include "audit/stream_audit.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "operate/audit_json.h"
 #include "operate/message_json.h"
 
 namespace once::cli {
@@ -26,32 +27,6 @@ struct AuditFlags {
 };
 
 std::string number(std::uint64_t count) { return grouped(static_cast<std::int64_t>(count)); }
-
-Json json_of(const audit::MessagePlace& place) {
-  return {{"partition", operate::partition_number(place.partition)}, {"offset", place.offset}};
-}
-
-Json json_of(const audit::AuditReport& report) {
-  Json doubled = Json::array();
-  for (const audit::Doubled& one : report.doubled)
-    doubled.push_back({{"first", json_of(one.first)}, {"second", json_of(one.second)}});
-  Json gaps = Json::array();
-  for (const audit::Gap& gap : report.gap_list)
-    gaps.push_back({{"partition", operate::partition_number(gap.partition)},
-                    {"producer", gap.producer},
-                    {"from", gap.missing.begin},
-                    {"to", gap.missing.end - 1}});
-  return {{"messages", report.messages},
-          {"without_id", report.without_id},
-          {"duplicated_ids", report.duplicated_ids},
-          {"surplus", report.surplus},
-          {"repeated_sequences", report.repeated},
-          {"gaps", report.gaps},
-          {"missing_sequences", report.missing},
-          {"doubled", std::move(doubled)},
-          {"gap_list", std::move(gaps)},
-          {"ok", report.is_clean()}};
-}
 
 void write_tables(const audit::AuditReport& report, Output& output) {
   Table counts({"messages", "without id", "ids twice", "surplus", "repeated", "gaps", "missing"});
@@ -102,7 +77,7 @@ Result<int> audit(const AuditFlags& flags, Output& output) {
   progress.clear();
   const audit::AuditReport report = ONCE_TRY(audit.finish());
   if (output.json())
-    output.write_json(json_of(report));
+    output.write_json(operate::json_of(report));
   else
     write_tables(report, output);
   return report.is_clean() ? exit_ok : exit_broken;

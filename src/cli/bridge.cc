@@ -7,14 +7,16 @@
 #include <memory>
 #include <string>
 
+#include "audit/bridge_audit.h"
 #include "audit/read_to_end.h"
-#include "cli/bridge_audit.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/running.h"
 #include "model/message_view.h"
 #include "model/sha256.h"
+#include "operate/audit_json.h"
 #include "operate/paced_source.h"
+#include "operate/pipeline_role.h"
 
 namespace once::cli {
 namespace {
@@ -37,28 +39,16 @@ std::string scope_of(const BridgeFlags& flags) {
   return "bridge/" + to_hex(hash.digest128());
 }
 
-// A bridge is a pipeline whose only effect is the outbox: position and copy are one transaction of
-// the state, and the relay sends the copy with a stamp that makes a resend recognisable.
-Result<Plan> plan_of(const BridgeFlags& flags) {
-  Plan plan;
-  plan.file = "once bridge";
-  plan.source_url = flags.from;
-  if (!flags.follow) plan.source_url = ONCE_TRY(audit::url_that_ends(flags.from));
-  plan.store_url = flags.state;
-  plan.options.scope = scope_of(flags);
-  plan.options.stop_at_end = !flags.follow;
-  if (!flags.id.empty()) {
-    auto rule = IdRule::parse(flags.id);
-    if (!rule) return fail_usage("--id: " + rule.error().text);
-    plan.options.id = std::move(*rule);
-    plan.options.retention_ms = -1;  // a topic may be older than any number of days
-  }
-  plan.relay_name = plan.options.scope;
-  EmitRule copy;
-  copy.to = flags.to;
-  copy.destination = fmt::format("run/{}/copy", plan.options.scope);
-  plan.emits.push_back(std::move(copy));
-  return plan;
+Result<PipelineOptions> options_of(const BridgeFlags& flags) {
+  PipelineOptions options;
+  options.scope = scope_of(flags);
+  options.stop_at_end = !flags.follow;
+  if (flags.id.empty()) return options;
+  auto rule = IdRule::parse(flags.id);
+  if (!rule) return fail_usage("--id: " + rule.error().text);
+  options.id = std::move(*rule);
+  options.retention_ms = -1;  // a topic may be older than any number of days
+  return options;
 }
 
 Message copied(const Delivery& delivery) {
@@ -76,40 +66,63 @@ Handler handler_to(std::string destination) {
   });
 }
 
+// A bridge is a pipeline whose only effect is the outbox: position and copy are one transaction of
+// the state, and the relay sends the copy with a stamp that makes a resend recognisable.
+operate::Job job_of(const BridgeFlags& flags, const PipelineOptions& options, Source& source,
+                    Store& state) {
+  const std::string destination = fmt::format("run/{}/copy", options.scope);
+  return {.name = "once bridge",
+          .source = source,
+          .store = state,
+          .handler = handler_to(destination),
+          .options = options,
+          .destinations = {{flags.to, destination, "once bridge"}},
+          .relay_name = options.scope,
+          .takes_turns = operate::is_for_one_process(flags.from)};
+}
+
 // Copies to the end, or until a signal comes. `stopped` says which.
-Result<int> copy(const BridgeFlags& flags, const Plan& plan, Output& output, bool& stopped) {
+Result<int> copy(const BridgeFlags& flags, const PipelineOptions& options, Output& output,
+                 bool& stopped) {
+  const std::string from = flags.follow ? flags.from : ONCE_TRY(audit::url_that_ends(flags.from));
   SignalWatch signals;
   operate::Patience patience(flags.running.wait_s,
                              [&](const std::string& text) { output.talk(text); });
   operate::PacedSource source(
-      ONCE_TRY(patience.until_there("the source", [&] { return open_source(plan.source_url); })),
-      flags.rate);
+      ONCE_TRY(patience.until_there("the source", [&] { return open_source(from); })), flags.rate);
   const auto state =
-      ONCE_TRY(patience.until_there("the store", [&] { return open_store(plan.store_url); }));
-  const Handler handler = handler_to(plan.emits.front().destination);
+      ONCE_TRY(patience.until_there("the store", [&] { return open_store(flags.state); }));
+  operate::Job job = job_of(flags, options, source, *state);
   const std::string promise =
-      ONCE_TRY(verify(source.traits(), state->traits(), handler, plan.options));
+      ONCE_TRY(verify(source.traits(), state->traits(), job.handler, options));
   tell_warnings(source, output);
   output.talk(fmt::format("once bridge: {}", promise));
-  const auto code =
-      run_until_stopped({plan, source, *state, handler, flags.running.stats_every_s, flags.follow},
-                        patience, signals, output);
+  const auto code = run_until_stopped(std::move(job), {flags.running.stats_every_s, flags.follow},
+                                      patience, signals, output);
   stopped = signals.came() != 0;
   return code;
 }
 
-Result<int> run_bridge(const BridgeFlags& flags, const Plan& plan, Output& output) {
-  bool stopped = false;
-  const int code = ONCE_TRY(copy(flags, plan, output, stopped));
-  if (flags.follow || stopped) return code;
-  return audit_bridge(flags.from, flags.to, plan.options.id, output);
+void write(const audit::BridgeReport& report, Output& output) {
+  if (output.json()) return output.write_json(operate::json_of(report));
+  const auto number = [](std::uint64_t n) { return grouped(static_cast<std::int64_t>(n)); };
+  Table table({"copied", "missing", "doubled", "others", "without id"});
+  table.row({number(report.copied), number(report.missing), number(report.doubled),
+             number(report.others), number(report.without_id)});
+  output.write_table(table);
 }
 
 Result<int> bridge(const BridgeFlags& flags, Output& output) {
   output.quiet = flags.running.quiet;
-  const Plan plan = ONCE_TRY(plan_of(flags));
-  plan.teach(output.secrets);
-  return run_bridge(flags, plan, output);
+  for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
+  const PipelineOptions options = ONCE_TRY(options_of(flags));
+  bool stopped = false;
+  const int code = ONCE_TRY(copy(flags, options, output, stopped));
+  if (flags.follow || stopped) return code;
+  const audit::BridgeReport report =
+      ONCE_TRY(audit::audit_bridge(flags.from, flags.to, options.id));
+  write(report, output);
+  return report.is_clean() ? exit_ok : exit_broken;
 }
 
 constexpr const char* examples =

@@ -16,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/running.h"
 #include "config/recipe.h"
+#include "operate/pipeline_role.h"
 
 namespace once::cli {
 namespace {
@@ -64,6 +65,19 @@ Result<Parts> open_parts(const Plan& plan, operate::Patience& patience) {
   return parts;
 }
 
+operate::Job job_of(const Plan& plan, const Parts& parts) {
+  operate::Job job{.name = plan.file,
+                   .source = *parts.source,
+                   .store = *parts.store,
+                   .handler = handler_of(parts.recipe),
+                   .options = plan.options,
+                   .relay_name = plan.relay_name,
+                   .takes_turns = operate::is_for_one_process(plan.source_url)};
+  for (const EmitRule& emit : plan.emits)
+    job.destinations.push_back({emit.to, emit.destination, plan.text_of(emit.place)});
+  return job;
+}
+
 Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
   const std::string source = output.secrets.redacted(parts.source->traits().name);
   const std::string store = output.secrets.redacted(parts.store->traits().name);
@@ -100,9 +114,8 @@ Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   Parts parts = ONCE_TRY(open_parts(plan, patience));
   tell_warnings(*parts.source, output);
   output.talk(fmt::format("{}: {}", plan.file, parts.promise));
-  return run_until_stopped(
-      {plan, *parts.source, *parts.store, handler_of(parts.recipe), flags.running.stats_every_s},
-      patience, signals, output);
+  return run_until_stopped(job_of(plan, parts), {flags.running.stats_every_s}, patience, signals,
+                           output);
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {

@@ -3,38 +3,50 @@
 
 #include <fmt/format.h>
 #include <once/clock.h>
-#include <once/pipeline.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <functional>
-#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/exit_code.h"
-#include "cli/relay_threads.h"
-#include "operate/pipeline_role.h"
+#include "operate/runner.h"
 
 namespace once::cli {
 namespace {
 
 constexpr std::int64_t ns_per_second = 1'000'000'000;
-// For how long a run that has reached its end tries to send what it emitted, and one that was told
-// to stop.
-constexpr std::int64_t send_at_end_ms = 30'000;
-constexpr std::int64_t send_at_stop_ms = 1'000;
 
 constexpr std::string_view overdue =
     "what is in hand cannot be finished: ending as after a crash. What is not committed is handled "
     "after the next start";
 
+// Sentences from any thread, for the one that writes.
+class Notes {
+ public:
+  void add(std::string note) {
+    const std::scoped_lock lock(mutex_);
+    notes_.push_back(std::move(note));
+  }
+  std::vector<std::string> take() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(notes_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> notes_;
+};
+
 // What is known while it runs, for people.
 class Watch {
  public:
-  Watch(std::int64_t stats_every_s, const Pipeline& pipeline, RelayThreads& relay, Output& output)
+  Watch(std::int64_t stats_every_s, const operate::Runner& runner, Notes& notes, Output& output)
       : stats_every_s_(stats_every_s),
-        pipeline_(pipeline),
-        relay_(relay),
+        runner_(runner),
+        notes_(notes),
         output_(output),
         progress_(output) {}
 
@@ -42,7 +54,7 @@ class Watch {
     tell_notes();
     const std::int64_t now_ns = system_clock().ticks_ns();
     if (now_ns - seen_ns_ < ns_per_second) return;
-    const Statistics now = pipeline_.statistics();
+    const Statistics now = runner_.statistics().pipeline;
     const std::uint64_t handled = handled_by(now);
     tell_waiting(handled == seen_ ? now.waiting : "");
     const double seconds = static_cast<double>(now_ns - seen_ns_) / 1e9;
@@ -81,7 +93,7 @@ class Watch {
   }
 
   void tell_notes() {
-    for (const std::string& note : relay_.take_notes()) {
+    for (const std::string& note : notes_.take()) {
       progress_.clear();
       output_.talk(note);
     }
@@ -103,42 +115,25 @@ class Watch {
   }
 
   Table table() const {
-    const Statistics s = pipeline_.statistics();
+    const auto [s, emitted, emits_parked] = runner_.statistics();
     Table made({"applied", "rejected", "no effect", "parked", "mismatched", "too old", "ahead",
                 "duplicates", "skipped", "retried", "emitted", "seconds"});
     made.row({number(s.applied), number(s.rejected), number(s.no_effect), number(s.parked),
               number(s.mismatched), number(s.too_old), number(s.ahead), number(s.duplicates),
-              number(s.skipped), number(s.retried), number(relay_.sent()),
+              number(s.skipped), number(s.retried), number(emitted),
               fmt::format("{:.1f}", seconds())});
     return made;
   }
 
   Json json() const {
-    const Statistics s = pipeline_.statistics();
-    return {{"delivered", s.delivered},
-            {"applied", s.applied},
-            {"rejected", s.rejected},
-            {"no_effect", s.no_effect},
-            {"parked", s.parked},
-            {"duplicates", s.duplicates},
-            {"skipped", s.skipped},
-            {"mismatched", s.mismatched},
-            {"too_old", s.too_old},
-            {"ahead", s.ahead},
-            {"retried", s.retried},
-            {"transactions", s.transactions},
-            {"rolled_back", s.rolled_back},
-            {"rechecked", s.rechecked},
-            {"forgotten", s.forgotten},
-            {"emitted", relay_.sent()},
-            {"emits_parked", relay_.parked()},
-            {"lag", s.lag},
-            {"seconds", seconds()}};
+    Json made = operate::json_of(runner_.statistics());
+    made["seconds"] = seconds();
+    return made;
   }
 
   const std::int64_t stats_every_s_;
-  const Pipeline& pipeline_;
-  RelayThreads& relay_;
+  const operate::Runner& runner_;
+  Notes& notes_;
   Output& output_;
   Progress progress_;
   const std::int64_t began_ns_ = system_clock().ticks_ns();
@@ -148,24 +143,6 @@ class Watch {
   std::string waiting_;       // why nothing moved at the last tick
   std::string told_waiting_;  // what people were told about that
 };
-
-// Where only one process can read the source, the others wait here until it is their turn.
-Status take_turn(const Running& running, const SignalWatch& signals, Output& output,
-                 const std::function<Status()>& work) {
-  const std::string& scope = running.plan.options.scope;
-  if (!operate::is_for_one_process(running.plan.source_url) || running.store.claims() == nullptr)
-    return work();
-  operate::PipelineRole role(running.store, scope);
-  const bool ours =
-      ONCE_TRY(role.await([&] { return signals.came() != 0; },
-                          [&](const std::string& holder) {
-                            output.talk(fmt::format("{}: {} runs the scope \"{}\"; standing by",
-                                                    running.plan.file, holder, scope));
-                          }));
-  if (!ours) return {};  // told to stop
-  role.keep();
-  return work();
-}
 
 }  // namespace
 
@@ -185,38 +162,28 @@ void tell_warnings(const Source& source, Output& output) {
   for (const std::string& warning : source.traits().warnings) output.talk("warning: " + warning);
 }
 
-Result<int> run_until_stopped(const Running& running, operate::Patience& patience,
-                              SignalWatch& signals, Output& output) {
-  const Plan& plan = running.plan;
-  // Threads end before what they call: relays before the pipeline, and the signal watch calls
-  // neither outside of its scope, even if an exception leaves this function because a thread or
-  // memory could not be had.
-  auto pipeline = ONCE_TRY(patience.until_there("the store", [&] {
-    return Pipeline::make(running.source, running.store, running.handler, plan.options);
-  }));
-  auto relay = ONCE_TRY(patience.until_there(
-      "a destination", [&] { return RelayThreads::open(running.store, plan); }));
-  Watch watch(running.stats_every_s, *pipeline, *relay, output);
+Result<int> run_until_stopped(operate::Job job, const RunningView& view,
+                              operate::Patience& patience, SignalWatch& signals, Output& output) {
+  Notes notes;
+  const auto runner = ONCE_TRY(operate::Runner::make(
+      std::move(job), patience, [&](std::string note) { notes.add(std::move(note)); }));
+  Watch watch(view.stats_every_s, *runner, notes, output);
   Status ran;
-  Status sent;
   {
-    const SignalWatch::Scope stoppable(signals, {.on_signal = [&] { pipeline->stop(); },
+    // The watch for signals calls none of these outside of its scope, even if an exception leaves
+    // this function because a thread or memory could not be had.
+    const SignalWatch::Scope stoppable(signals, {.on_signal = [&] { runner->stop(); },
                                                  .on_overdue =
                                                      [&] {
                                                        output.talk(overdue);
-                                                       running.source.leave();
+                                                       runner->give_up();
                                                      },
                                                  .on_tick = [&] { watch.tick(); }});
-    ran = take_turn(running, signals, output, [&] {
-      relay->start([&] { pipeline->stop(); });
-      return pipeline->run();
-    });
-    sent = relay->finish(signals.came() == 0 ? send_at_end_ms : send_at_stop_ms);
+    ran = runner->run();
   }
   watch.clear();
-  if (running.report) watch.report();
+  if (view.report) watch.report();
   if (!ran) return fail(ran.error());
-  if (!sent) return fail(sent.error());
   return signals.came() == SIGINT ? exit_interrupted : exit_ok;
 }
 

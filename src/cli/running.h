@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/handler.h>
 #include <once/source.h>
-#include <once/store.h>
 
 #include <cstdint>
 #include <optional>
 
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "config/plan.h"
+#include "operate/job.h"
 #include "operate/patience.h"
 
 namespace CLI {
@@ -30,20 +28,17 @@ void add_running_flags(CLI::App& command, RunningFlags& flags);
 // Tells what a person should know about the source before relying on it.
 void tell_warnings(const Source& source, Output& output);
 
-// A pipeline that a command runs, and the messages that it emits.
-struct Running {
-  const Plan& plan;
-  Source& source;
-  Store& store;
-  Handler handler;
+// How a run is shown.
+struct RunningView {
   std::int64_t stats_every_s = 0;
   bool report = true;  // write at the end what became of the messages
 };
 
-// Runs it to its end, or until a signal comes; shows how it goes, and what became of the messages.
-// This thread polls, each lane has one, the relay has one, and one waits for signals and draws.
-// First the pipeline ends, then what it emitted is sent. Answers the exit code.
-[[nodiscard]] Result<int> run_until_stopped(const Running& running, operate::Patience& patience,
-                                            SignalWatch& signals, Output& output);
+// Runs a job to its end, or until a signal comes; shows how it goes, and what became of the
+// messages. Besides the threads of the runner, one waits for signals and draws. Answers the exit
+// code.
+[[nodiscard]] Result<int> run_until_stopped(operate::Job job, const RunningView& view,
+                                            operate::Patience& patience, SignalWatch& signals,
+                                            Output& output);
 
 }  // namespace once::cli

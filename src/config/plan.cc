@@ -145,10 +145,13 @@ Result<Plan> read_plan(std::string_view text, TomlFile& reading) {
 
 }  // namespace
 
+std::string Plan::text_of(Place place) const {
+  return place == Place{} ? file : fmt::format("{}:{}:{}", file, place.line, place.column);
+}
+
 Error Plan::error_at(Place place, std::string_view tag, std::string_view text) const {
-  const std::string where =
-      place == Place{} ? file : fmt::format("{}:{}:{}", file, place.line, place.column);
-  return {Remedy::stop, std::string(tag), fmt::format("{}: {}", where, text), std::nullopt};
+  return {Remedy::stop, std::string(tag), fmt::format("{}: {}", text_of(place), text),
+          std::nullopt};
 }
 
 void Plan::teach(Secrets& secrets) const {

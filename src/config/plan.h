@@ -148,6 +148,9 @@ struct Plan {
   std::string relay_name;
   std::map<std::string, std::string> variables;  // those that were used, with their values
 
+  // A place for people: file, line and column; only the file where the place is not known.
+  [[nodiscard]] std::string text_of(Place place) const;
+
   // An error that says where in the file. The remedy is always `stop`.
   [[nodiscard]] Error error_at(Place place, std::string_view tag, std::string_view text) const;
 

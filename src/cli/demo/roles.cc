@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <once/open.h>
 #include <once/outbox.h>
-#include <once/pipeline.h>
 #include <once/producer.h>
 #include <signal.h>
 
@@ -17,6 +16,8 @@
 #include "cli/demo/shop.h"
 #include "cli/demo/weather.h"
 #include "cli/exit_code.h"
+#include "operate/relay_loop.h"
+#include "operate/runner.h"
 
 namespace once::cli {
 namespace {
@@ -33,10 +34,10 @@ std::string topic_url(const DemoSettings& settings, std::string_view topic) {
 // Waits for SIGTERM on behalf of a pipeline that is running.
 class Watcher {
  public:
-  explicit Watcher(Pipeline& pipeline)
-      : thread_([this, &pipeline] {
+  explicit Watcher(operate::Runner& runner)
+      : thread_([this, &runner] {
           while (!over_ && !end_was_asked()) std::this_thread::sleep_for(milliseconds(5));
-          pipeline.stop();
+          runner.stop();
         }) {}
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -57,9 +58,15 @@ Status run_pipeline(const std::string& role, std::string_view topic, Handler han
   auto log = ONCE_TRY(open_source(topic_url(settings, topic)));
   ForgetfulSource source(*log, journal, seed_of_process(settings));
   options.batch_count_max = 50;  // a shop that is never far behind has small batches
-  auto pipeline = ONCE_TRY(Pipeline::make(source, *store, std::move(handler), options));
-  const Watcher watcher(*pipeline);
-  const Status done = pipeline->run();
+  operate::Patience none(0, [](const std::string&) {});  // its parent starts it again
+  const auto runner = ONCE_TRY(operate::Runner::make({.name = role,
+                                                      .source = source,
+                                                      .store = *store,
+                                                      .handler = std::move(handler),
+                                                      .options = std::move(options)},
+                                                     none, [](const std::string&) {}));
+  const Watcher watcher(*runner);
+  const Status done = runner->run();
   ONCE_TRY(journal.line({{"end", done ? "asked" : done.error().tag}}));
   return done;
 }
@@ -120,14 +127,14 @@ Status play_relay(const DemoSettings& settings) {
         return open_sink(topic_url(settings, payments_topic));
       },
       options));
-  while (!end_was_asked()) {
-    const auto sent = relay->step();
-    const bool final = !sent && (sent.error().remedy == Remedy::stop ||  //
-                                 sent.error().remedy == Remedy::park);
-    if (final) return fail(sent.error());
-    if (!sent || *sent == 0) std::this_thread::sleep_for(milliseconds(5));
-  }
-  return {};
+  const Status done = operate::run_relay(*relay, {.idle_ms = 5, .away_ms_max = 5},
+                                         [](const operate::RelayStep& step) {
+                                           std::this_thread::sleep_for(milliseconds(step.rest_ms));
+                                           return !end_was_asked();
+                                         });
+  const bool was_away = !done && (done.error().remedy == Remedy::retry ||  //
+                                  done.error().remedy == Remedy::recheck);
+  return was_away ? Status() : done;
 }
 
 }  // namespace

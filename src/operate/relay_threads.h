@@ -12,21 +12,24 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "config/plan.h"
+#include "operate/job.h"
+#include "operate/relay_loop.h"
+#include "operate/tell.h"
 
-namespace once::cli {
+namespace once::operate {
 
-// Sends what a plan emits while its pipeline runs. Each destination has a thread and a relay of its
+// Sends what a job emits while its pipeline runs. Each destination has a thread and a relay of its
 // own: one that is away or in trouble holds up no other, and the sequences of two destinations
 // never meet at one topic.
 class RelayThreads {
  public:
   // Looks whether the destinations are there; they are opened when there is something to send.
-  // Store and plan outlive it. Rows that wait for a destination that the plan no longer has are an
-  // error.
-  static Result<std::unique_ptr<RelayThreads>> open(Store& store, const Plan& plan);
+  // The job outlives it. Rows that wait for a destination that the job no longer has are an error.
+  // `tell` gets, once each, who sends instead, what is waited for, and what was parked.
+  static Result<std::unique_ptr<RelayThreads>> open(const Job& job, Tell tell);
   ~RelayThreads();
 
   // `on_failure` is called at most once, from a thread, when a destination cannot go on.
@@ -39,9 +42,6 @@ class RelayThreads {
   std::uint64_t sent() const;
   std::uint64_t parked() const;
 
-  // What a person should know, once each: who sends instead, what is waited for, what was parked.
-  std::vector<std::string> take_notes();
-
  private:
   struct Line {
     std::string to;
@@ -52,16 +52,17 @@ class RelayThreads {
     std::thread thread = {};
   };
 
-  explicit RelayThreads(const Plan& plan) : plan_(plan) {}
-  Status add(Store& store, const EmitRule& emit);
+  RelayThreads(const Job& job, Tell tell) : job_(job), tell_(std::move(tell)) {}
+  Status add(const Destination& destination);
   void work(Line& line);
-  // What a step came to: whether to go on, and after which wait.
-  bool go_on(Line& line, const Result<std::size_t>& step, std::int64_t& away_ms);
+  bool go_on(Line& line, const RelayStep& step);
+  void count(Line& line, const RelayState& state);
   bool wait(std::int64_t wait_ms, bool is_idle);
   void note(Line& line, std::string text);
   void failed(const Error& error);
 
-  const Plan& plan_;
+  const Job& job_;
+  const Tell tell_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::function<void()> on_failure_;
 
@@ -70,7 +71,6 @@ class RelayThreads {
   bool finishing_ = false;
   std::int64_t give_up_ns_ = 0;
   std::optional<Error> error_;
-  std::vector<std::string> notes_;
 };
 
-}  // namespace once::cli
+}  // namespace once::operate

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operate/relay_threads.h"
+
+#include <fmt/format.h>
+#include <once/clock.h>
+#include <once/open.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "base/exception.h"
+#include "open/topics.h"
+
+namespace once::operate {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+// Renaming a destination would leave behind what still waits for it.
+Status check_left_behind(const Job& job) {
+  if (job.store.outbox() == nullptr) return {};
+  const std::string prefix = fmt::format("run/{}/", job.options.scope);
+  for (const std::string& waiting : ONCE_TRY(job.store.outbox()->destinations())) {
+    if (!waiting.starts_with(prefix)) continue;
+    const bool known = std::any_of(job.destinations.begin(), job.destinations.end(),
+                                   [&](const Destination& one) { return one.name == waiting; });
+    if (!known)
+      return fail(
+          Remedy::stop, "config",
+          fmt::format("{}: messages wait in the outbox for \"{}\", which is no longer one of its "
+                      "destinations; put that [[emit]] back until they are sent",
+                      job.name, waiting.substr(prefix.size())));
+  }
+  return {};
+}
+
+Error unsent(Error error) {
+  error.text += "; what was not sent waits in the outbox for the next run";
+  return error;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job, Tell tell) {
+  std::unique_ptr<RelayThreads> made(new RelayThreads(job, std::move(tell)));
+  ONCE_TRY(check_left_behind(job));
+  std::set<std::string> seen;
+  for (const Destination& destination : job.destinations)
+    if (seen.insert(destination.name).second) ONCE_TRY(made->add(destination));
+  return made;
+}
+
+Status RelayThreads::add(const Destination& destination) {
+  if (const auto there = describe_topic_at(destination.url); !there) {
+    Error error = there.error();
+    error.text = fmt::format("{}: {}", destination.origin, error.text);
+    return fail(std::move(error));
+  }
+  RelayOptions options;
+  options.name = fmt::format("{}/{}", job_.relay_name, destination.name);
+  options.destinations = {destination.name};
+  auto line = std::make_unique<Line>();
+  line->to = destination.url;
+  line->relay = ONCE_TRY(Relay::make(
+      job_.store,
+      [to = destination.url](std::string_view) -> Result<std::shared_ptr<Sink>> {
+        return open_sink(to);
+      },
+      options));
+  lines_.push_back(std::move(line));
+  return {};
+}
+
+RelayThreads::~RelayThreads() { static_cast<void>(finish(0)); }
+
+void RelayThreads::start(std::function<void()> on_failure) {
+  on_failure_ = std::move(on_failure);
+  for (const auto& line : lines_) line->thread = std::thread([this, &line = *line] { work(line); });
+}
+
+std::uint64_t RelayThreads::sent() const {
+  std::uint64_t sum = 0;
+  for (const auto& line : lines_) sum += line->sent;
+  return sum;
+}
+
+std::uint64_t RelayThreads::parked() const {
+  std::uint64_t sum = 0;
+  for (const auto& line : lines_) sum += line->parked;
+  return sum;
+}
+
+void RelayThreads::note(Line& line, std::string text) {
+  if (line.said == text) return;
+  line.said = text;
+  tell_(std::move(text));
+}
+
+void RelayThreads::failed(const Error& error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (error_) return;
+    error_ = unsent(error);
+  }
+  on_failure_();
+}
+
+// Whether to go on. While finishing an idle line ends at once, and the others when it is time.
+bool RelayThreads::wait(std::int64_t wait_ms, bool is_idle) {
+  std::unique_lock lock(mutex_);
+  if (finishing_ && (is_idle || system_clock().ticks_ns() >= give_up_ns_)) return false;
+  const bool was_finishing = finishing_;
+  changed_.wait_for(lock, std::chrono::milliseconds(wait_ms),
+                    [&] { return finishing_ != was_finishing; });
+  return true;
+}
+
+void RelayThreads::work(Line& line) {
+  try {
+    const Status done =
+        run_relay(*line.relay, {}, [&](const RelayStep& step) { return go_on(line, step); });
+    count(line, line.relay->state());
+    if (!done) failed(done.error());
+  } catch (const std::exception& exception) {
+    failed(error_from_exception(exception));
+  }
+}
+
+void RelayThreads::count(Line& line, const RelayState& state) {
+  line.sent = state.sent;
+  if (state.parked > line.parked)
+    note(line,
+         fmt::format("{}: {} messages can never be sent there and were parked: once outbox ls",
+                     line.to, state.parked));
+  line.parked = state.parked;
+}
+
+bool RelayThreads::go_on(Line& line, const RelayStep& step) {
+  count(line, step.state);
+  if (step.sent > 0) return true;
+  if (step.away != nullptr)
+    note(line, fmt::format("{}: waiting: {}", line.to, step.away->text));
+  else if (!step.state.sender.empty())
+    note(line, fmt::format("{}: {} sends; standing by", line.to, step.state.sender));
+  // What another process sends is not lost, and is not ours to wait for but for a while.
+  return wait(step.rest_ms, step.is_idle());
+}
+
+Status RelayThreads::finish(std::int64_t patience_ms) {
+  {
+    const std::scoped_lock lock(mutex_);
+    finishing_ = true;
+    give_up_ns_ = system_clock().ticks_ns() + patience_ms * ns_per_ms;
+  }
+  changed_.notify_all();
+  for (const auto& line : lines_)
+    if (line->thread.joinable()) line->thread.join();
+  if (error_) return fail(*error_);
+  return {};
+}
+
+}  // namespace once::operate

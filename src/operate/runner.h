@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "operate/job.h"
+#include "operate/json.h"
+#include "operate/patience.h"
+#include "operate/relay_threads.h"
+#include "operate/tell.h"
+
+namespace once::operate {
+
+// What became of the messages of a run.
+struct RunStatistics {
+  Statistics pipeline;
+  std::uint64_t emitted = 0;
+  std::uint64_t emits_parked = 0;  // emitted, and can never be sent
+};
+Json json_of(const RunStatistics& statistics);
+
+// Runs a job: its pipeline, the relays of its destinations, and the role where processes take
+// turns. `run` polls in the calling thread; each lane and each destination has a thread of its own.
+// First the pipeline ends, then what it emitted is sent.
+class Runner {
+ public:
+  // Opens what the job needs, with patience. `tell` lives as long as the runner does and is called
+  // from any thread.
+  [[nodiscard]] static Result<std::unique_ptr<Runner>> make(Job job, Patience& patience, Tell tell);
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // To the end of the source, if the options say so, or until it is stopped. Called once.
+  [[nodiscard]] Status run();
+
+  // From any thread: finish what is in hand, and end.
+  void stop();
+  // From any thread, when stopping takes too long: give up what others need.
+  void give_up() { job_.source.leave(); }
+
+  RunStatistics statistics() const;
+
+ private:
+  Runner(Job job, Tell tell) : job_(std::move(job)), tell_(std::move(tell)) {}
+  Status in_turn(const std::function<Status()>& work);
+
+  const Job job_;
+  const Tell tell_;
+  std::atomic<bool> stopped_{false};
+  // Threads end before what they call: relays before the pipeline.
+  std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<RelayThreads> relays_;
+};
+
+}  // namespace once::operate

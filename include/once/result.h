@@ -32,6 +32,11 @@ constexpr const char* name_of(Remedy remedy) {
   return "?";
 }
 
+// Whether the cause may pass by itself: the caller waits and tries again; looks first (recheck).
+constexpr bool is_transient(Remedy remedy) {
+  return remedy == Remedy::retry || remedy == Remedy::recheck;
+}
+
 // The message of a batch to which an error belongs, and what to settle for it instead of running
 // its handler again. A failed expectation (see sql.h) is found long after the handler returned;
 // this is how it finds its way back.

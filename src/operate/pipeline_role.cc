@@ -37,9 +37,7 @@ Result<bool> PipelineRole::await(const std::function<bool()>& stopped,
   std::string told;
   while (!stopped()) {
     const auto held = role_.hold();
-    const bool is_away = !held && (held.error().remedy == Remedy::retry ||  //
-                                   held.error().remedy == Remedy::recheck);
-    if (!held && !is_away) return held;
+    if (!held && !is_transient(held.error().remedy)) return held;
     if (held && *held) return true;
     if (held && role_.holder() != told) on_wait(told = role_.holder());
     if (!rest()) break;

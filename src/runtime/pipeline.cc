@@ -135,8 +135,7 @@ auto ThreadedPipeline::until_answered(const Ask& ask) -> std::invoke_result_t<As
     auto answer = ask();
     if (answer) counters_.goes_on();
     if (answer || stopping_) return answer;
-    const Remedy remedy = answer.error().remedy;
-    if (remedy == Remedy::stop || remedy == Remedy::park) return answer;
+    if (!is_transient(answer.error().remedy)) return answer;
     counters_.waits(answer.error());
     rest(backoff_ms(options_.retry, failures));
   }
@@ -180,7 +179,7 @@ Status ThreadedPipeline::loop() {
     if (batch) {
       if (std::exchange(poll_failures_, 0) > 0) counters_.goes_on();
       ONCE_TRY(handle(std::move(*batch)));
-    } else if (batch.error().remedy == Remedy::stop || batch.error().remedy == Remedy::park) {
+    } else if (!is_transient(batch.error().remedy)) {
       return fail(std::move(batch).error());
     } else {  // polling again is what a recheck would do
       counters_.waits(batch.error());

@@ -67,9 +67,7 @@ class StampingProducer final : public Producer {
     for (std::uint32_t attempt = 1;; ++attempt) {
       auto receipt = sink_.append(index, batch.stamp, batch.messages);
       if (receipt) return receipt;
-      const Remedy remedy = receipt.error().remedy;
-      if (remedy == Remedy::stop || remedy == Remedy::park || attempt >= options_.attempts_max)
-        return receipt;
+      if (!is_transient(receipt.error().remedy) || attempt >= options_.attempts_max) return receipt;
       std::this_thread::sleep_for(std::chrono::milliseconds(options_.backoff_ms * attempt));
     }
   }

@@ -261,8 +261,7 @@ void MysqlConnection::flush_equal(std::span<const Pending> pending) {
       pending.front().is_counted ? run_counted(pending) : run_bulk(*bulk, pending);
   if (!failed) return;
   // A store that is away, or a rival: no message is to blame, and there may be nothing to undo.
-  if (failed->remedy == Remedy::retry || failed->remedy == Remedy::recheck)
-    return tell(pending.front(), std::move(*failed));
+  if (is_transient(failed->remedy)) return tell(pending.front(), std::move(*failed));
   if (!command("ROLLBACK TO SAVEPOINT once_bulk"))
     return tell(pending.front(), error(SqlStage::statement, "ROLLBACK TO SAVEPOINT"));
   flush_packet(pending);

@@ -128,8 +128,7 @@ Result<MysqlConnection::Counts> MysqlConnection::run_together(const EqualRows& e
   }
   if (done && *done) return counts;
   // A store that is away, or a rival: nothing that another way would help with.
-  if (!done && (done.error().remedy == Remedy::retry || done.error().remedy == Remedy::recheck))
-    return fail(done.error());
+  if (!done && is_transient(done.error().remedy)) return fail(done.error());
   if (!command("ROLLBACK TO SAVEPOINT once_bulk"))
     return fail(error(SqlStage::statement, "ROLLBACK TO SAVEPOINT"));
   return Counts{};

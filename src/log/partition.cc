@@ -12,8 +12,8 @@
 #include "base/mutant.h"
 #include "log/layout.h"
 #include "log/limits.h"
-#include "log/random.h"
 #include "model/message_view.h"
+#include "model/random.h"
 
 namespace once::log {
 namespace {
@@ -60,7 +60,7 @@ Result<std::unique_ptr<Partition>> Partition::open(Files& files, Clock& clock,
                                                    const PartitionOptions& options) {
   ONCE_TRY(check_options(options));
   PartitionOptions chosen = options;
-  if (!chosen.random) chosen.random = machine_random;
+  if (!chosen.random) chosen.random = random_number;
   Recovered recovered =
       ONCE_TRY(recover(files, directory, {chosen.random() | 1, chosen.must_exist}));
   auto watermark =

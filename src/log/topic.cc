@@ -13,7 +13,7 @@
 #include "base/crc32c.h"
 #include "log/layout.h"
 #include "log/limits.h"
-#include "log/random.h"
+#include "model/random.h"
 
 namespace once::log {
 namespace {
@@ -137,7 +137,7 @@ Result<TopicFile> decode(const std::string& path, const std::string& content) {
 
 std::string draw_id(const Random& random) {
   std::array<std::uint64_t, 2> halves;
-  for (std::uint64_t& half : halves) half = random ? random() : machine_random();
+  for (std::uint64_t& half : halves) half = random ? random() : random_number();
   return fmt::format("{:016x}{:016x}", halves[0], halves[1]);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <once/identity.h>
-#include <openssl/rand.h>
 
 #include <array>
 #include <mutex>
+
+#include "model/random.h"
 
 namespace once {
 namespace {
@@ -18,8 +19,7 @@ class Uuid7 final : public IdMaker {
 
   Result<std::string> next() override {
     std::array<std::uint8_t, 10> random;
-    if (RAND_bytes(random.data(), static_cast<int>(random.size())) != 1)
-      return fail(Remedy::retry, "exhausted", "the system gives no random bytes for a UUID");
+    ONCE_TRY(random_bytes(random));
     const std::lock_guard lock(mutex_);
     const std::int64_t now_ms = clock_.now_ms();
     if (now_ms > last_ms_) {

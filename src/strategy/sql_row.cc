@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
-#include <array>
 #include <cstdint>
 #include <string>
 
+#include "model/random.h"
 #include "strategy/guarded_row.h"
 
 namespace once {
@@ -65,7 +64,7 @@ class SqlRow final : public GuardedRow {
   // MySQL counts 0 for a row that was there and stays as it is, but 1, as if it had been inserted,
   // on a connection that counts the rows it finds. So whoever finds a row leaves a number behind.
   Result<bool> insert_mysql(const std::string& insert, std::vector<Value> values) {
-    const std::int64_t number = ONCE_TRY(random_number());
+    const std::int64_t number = random_large_number();
     values.emplace_back(number);
     const std::string statement =
         fmt::format("{0}ON DUPLICATE KEY UPDATE {1} = IF(LAST_INSERT_ID(?) = 0, {1}, {1})", insert,
@@ -75,14 +74,9 @@ class SqlRow final : public GuardedRow {
     return left.empty() || left[0].empty() || left[0][0] != Field(number);
   }
 
-  static Result<std::int64_t> random_number() {
-    std::array<std::uint8_t, 8> bytes;
-    if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-      return fail(Remedy::retry, "exhausted", "the system gives no random bytes");
-    std::uint64_t number = 0;
-    for (const std::uint8_t byte : bytes) number = number << 8 | byte;
-    // Positive, and far above what a table counts.
-    return static_cast<std::int64_t>(number >> 2 | std::uint64_t{1} << 61);
+  // Positive, and far above what a table counts.
+  static std::int64_t random_large_number() {
+    return static_cast<std::int64_t>(random_number() >> 2 | std::uint64_t{1} << 61);
   }
 
   Result<std::optional<Row>> do_read(std::span<const std::string_view> columns,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <array>
 
+#include "model/random.h"
 #include "model/sha256.h"
 #include "strategy/guarded_row.h"
 
@@ -29,8 +29,7 @@ Result<std::string> issue_token(Transaction& transaction, std::string_view table
     return fail(Remedy::stop, "config",
                 fmt::format("a token is good for 1..{} ms, not {}", good_for_ms_max, good_for_ms));
   std::array<std::uint8_t, token_digits / 2> random;
-  if (RAND_bytes(random.data(), static_cast<int>(random.size())) != 1)
-    return fail(Remedy::retry, "exhausted", "the system gives no random bytes for a token");
+  ONCE_TRY(random_bytes(random));
   std::string token = to_hex(random);
   const std::string digest = digest_of(subject, token);
   const std::int64_t now_ms = clock.now_ms();

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/random_identity.h"
+#include "model/random.h"
 
 namespace once {
 

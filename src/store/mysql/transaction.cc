@@ -5,16 +5,15 @@
 #include "store/mysql/transaction.h"
 
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "base/assert.h"
 #include "model/handler_statement.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
+#include "model/random.h"
 #include "store/mysql/connection.h"
 
 namespace once {
@@ -48,12 +47,6 @@ Result<std::size_t> insert_rows(SqlConnection& connection, std::span<const Value
   return recorded;
 }
 
-std::int64_t random_token() {
-  std::int64_t number = 0;
-  ONCE_ASSERT(RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof number) == 1);
-  return number;
-}
-
 }  // namespace
 
 // Shared by all who admit, until they commit: who moves the horizon waits for them.
@@ -83,7 +76,7 @@ Status MysqlTransaction::allow(std::string_view statement) {
 
 Status MysqlTransaction::record_ids(Admission& admission) {
   const Moment now = ONCE_TRY(moment());
-  const std::int64_t token = random_token();
+  const auto token = static_cast<std::int64_t>(random_number());
   for (Admission::Known& known : admission.known())
     if (ledger_time(admission.entry(known).born_ms) < now.horizon_ms)
       known.kind = Verdict::Kind::too_old;

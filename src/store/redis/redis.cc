@@ -5,7 +5,7 @@
 #include <once/open.h>
 
 #include "model/ledger.h"
-#include "model/random_identity.h"
+#include "model/random.h"
 #include "store/redis/position.h"
 #include "store/redis/script.h"
 #include "store/redis/transaction.h"

@@ -7,7 +7,7 @@
 
 #include "base/failpoint.h"
 #include "model/ledger.h"
-#include "model/random_identity.h"
+#include "model/random.h"
 
 namespace once {
 

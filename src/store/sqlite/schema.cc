@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "model/compact_id.h"
-#include "model/random_identity.h"
+#include "model/random.h"
 
 namespace once {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include "model/message_view.h"
+#include "model/random.h"
 #include "wire/kafka/envelope.h"
 
 namespace once::kafka {
@@ -22,9 +22,8 @@ Deadline in_ms(int ms) { return std::chrono::steady_clock::now() + std::chrono::
 bool passed(Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
 
 std::uint64_t random_producer() {
-  std::random_device random;
   std::uint64_t number = 0;
-  while (number == 0) number = (static_cast<std::uint64_t>(random()) << 32) | random();
+  while (number == 0) number = random_number();
   return number;
 }
 

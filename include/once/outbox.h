@@ -60,7 +60,8 @@ class Outbox {
                                       std::span<const std::uint32_t> partitions,
                                       std::span<const std::uint64_t> sequences = {}) = 0;
 
-  // These rows are durable at their destination: they may go.
+  // These rows are durable at their destination and are deleted. One without a route is kept: it
+  // cannot have been sent, and the caller knows it from a past that the store has lost.
   [[nodiscard]] virtual Status sent(std::string_view destination, std::uint64_t fence,
                                     std::span<const std::int64_t> numbers) = 0;
 

@@ -47,7 +47,9 @@ class Store {
   [[nodiscard]] virtual Result<std::unique_ptr<Transaction>> begin(std::string_view scope) = 0;
 
   // Makes the caller the owner of (scope, partition): its fence is larger than all before it, and
-  // the transactions of earlier owners can no longer advance. Durable when it returns.
+  // the transactions of earlier owners can no longer advance. Durable when it returns. The fence is
+  // at least the store's clock in milliseconds, so that a store that was restored from a backup
+  // does not give one again that it gave before. Fences are not consecutive.
   // `source_identity` is that of the topic (SourceTraits::identity; empty: unknown) and is kept
   // with the position: a position of another topic is an error with the tag "gone", and nothing
   // is changed.

@@ -29,7 +29,7 @@ void let_go(ClaimRecord& row) {
 }
 
 void grant(ClaimRecord& row, const ClaimTerms& terms, std::int64_t now_ms) {
-  ++row.fence;
+  row.fence = next_fence(row.fence, now_ms);
   row.owner = terms.owner;
   row.changed_ms = now_ms;
   row.lease_until_ms = now_ms + terms.lease_ms;
@@ -158,7 +158,7 @@ bool change_claim(ClaimRecord& row, const ClaimChange& change, std::int64_t now_
 }
 
 void force_claim(ClaimRecord& row, const ClaimForce& force, std::int64_t now_ms) {
-  ++row.fence;  // whoever runs it can no longer settle it
+  row.fence = next_fence(row.fence, now_ms);  // whoever runs it can no longer settle it
   let_go(row);
   row.changed_ms = now_ms;
   row.state = force.to;

@@ -79,6 +79,10 @@ Progress joined(const Progress& earlier, const Progress& later) {
           later.witness.offset >= 0 ? later.witness : earlier.witness};
 }
 
+std::uint64_t next_fence(std::uint64_t last, std::int64_t now_ms) {
+  return std::max(last + 1, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)));
+}
+
 Error fenced_error(std::string_view scope, std::string_view partition, const Position& expected,
                    const Position& actual) {
   return {

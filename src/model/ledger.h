@@ -40,6 +40,10 @@ inline constexpr std::size_t name_bytes_max = 255;  // of scopes, partitions, de
 // Two advances of one transaction, as one.
 [[nodiscard]] Progress joined(const Progress& earlier, const Progress& later);
 
+// The fence of a new owner. It is at least the time: after a store was restored from a backup,
+// counting alone would give it a fence that an owner from before the restore may still hold.
+[[nodiscard]] std::uint64_t next_fence(std::uint64_t last, std::int64_t now_ms);
+
 // The error of everyone who is not the owner any more.
 [[nodiscard]] Error fenced_error(std::string_view scope, std::string_view partition,
                                  const Position& expected, const Position& actual);

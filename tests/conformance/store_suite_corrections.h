@@ -26,18 +26,21 @@ TEST_P(RepairSuite, a_position_is_set_its_owner_is_fenced_and_the_topic_may_be_a
   }
   reopen();
   const PartitionRecord known = partition_of(store(), "p0");
-  EXPECT_EQ(known.position, (Position{3, 2}));
+  EXPECT_EQ(known.position.offset, 3);
+  EXPECT_GT(known.position.fence, position.fence);
   EXPECT_EQ(known.position.witness, Witness{});
   EXPECT_EQ(known.source_identity, "");
   EXPECT_EQ(known.settled_ms, -1);
   EXPECT_EQ(known.waiting_ms, -1);
   EXPECT_EQ(known.drained_ms, -1);
   EXPECT_EQ(partition_of(store(), "p1").source_identity, "topic");
-  EXPECT_EQ(store().take("shop", "p0", "another topic").value(), (Position{3, 3}));
+  const Position taken = store().take("shop", "p0", "another topic").value();
+  EXPECT_EQ(taken.offset, 3);
   ASSERT_TRUE(repairs().correct("shop", SetPosition{"p0", -1}, "from the first message"));
-  EXPECT_EQ(store().position("shop", "p0").value(), (Position{-1, 4}));
+  EXPECT_EQ(store().position("shop", "p0").value().offset, -1);
+  EXPECT_GT(store().position("shop", "p0").value().fence, taken.fence);
   ASSERT_TRUE(repairs().correct("shop", SetPosition{"new", 12}, "a copy begins here"));
-  EXPECT_EQ(store().position("shop", "new").value(), (Position{12, 1}));
+  EXPECT_EQ(store().position("shop", "new").value().offset, 12);
 
   std::vector<OperationRecord> lines = records().operations("shop", 0, 100).value();
   std::erase_if(lines, [](const OperationRecord& line) { return line.action == "take"; });
@@ -123,7 +126,7 @@ TEST_P(RepairSuite, a_process_notices_what_another_one_corrects) {
   const Status moved = transaction->advance("p0", position, 10);
   EXPECT_TRUE(!moved || !transaction->commit());
   transaction.reset();
-  EXPECT_EQ(store().take("shop", "p0", "another topic").value(), (Position{7, 3}));
+  EXPECT_EQ(store().take("shop", "p0", "another topic").value().offset, 7);
 }
 
 TEST_P(RepairSuite, a_horizon_that_is_set_is_that_of_claims) {
@@ -159,7 +162,9 @@ TEST_P(RepairSuite, a_destination_that_is_restarted_counts_from_zero) {
   for (const auto& [number, route] : after.routes("next")) EXPECT_FALSE(route);
   for (const auto& [number, route] : after.routes("other")) EXPECT_TRUE(route);
   EXPECT_EQ(outbox().sent("next", fence, std::span(numbers).last(1)).error().tag, "fenced");
-  EXPECT_EQ(store().position(relay_scope, "next").value(), (Position{0, fence + 1}));
+  const Position restarted = store().position(relay_scope, "next").value();
+  EXPECT_EQ(restarted.offset, 0);
+  EXPECT_GT(restarted.fence, fence);
   const Position taken = store().take(relay_scope, "next").value();
   after.assign("next", taken.fence, 0);
   for (std::size_t i = 0; i < 3; ++i)
@@ -167,7 +172,7 @@ TEST_P(RepairSuite, a_destination_that_is_restarted_counts_from_zero) {
   ASSERT_TRUE(repairs().correct(relay_scope, RestartDestination{"next"}, "once more"));
   EXPECT_EQ(store().position(relay_scope, "next").value().offset, 1);
   ASSERT_TRUE(repairs().correct(relay_scope, RestartDestination{"never used"}, "why not"));
-  EXPECT_EQ(store().position(relay_scope, "never used").value(), (Position{0, 1}));
+  EXPECT_EQ(store().position(relay_scope, "never used").value().offset, 0);
   std::vector<OperationRecord> lines = records().operations(relay_scope, 0, 100).value();
   std::erase_if(lines, [](const OperationRecord& line) { return line.action == "take"; });
   ASSERT_EQ(lines.size(), 3u);

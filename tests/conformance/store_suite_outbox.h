@@ -117,11 +117,31 @@ TEST_P(StoreSuite, what_was_enqueued_waits_in_order_until_it_is_sent) {
     EXPECT_FALSE(rows[static_cast<std::size_t>(i)].route);
   }
   const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  sender.assign("next", fence, 0);
   ASSERT_TRUE(outbox().sent("next", fence, std::vector{rows[0].number, rows[2].number}));
   ASSERT_TRUE(outbox().sent("next", fence, std::vector{rows[0].number}));  // asked twice
   reopen();
   EXPECT_EQ(Sender(*under_test_).pending("next"), (std::vector<std::string>{"m1", "m3", "m4"}));
   EXPECT_EQ(Sender(*under_test_).pending("other").size(), 1u);
+}
+
+// A relay that sent rows before the store went back asks about numbers that now belong to messages
+// that never left.
+TEST_P(StoreSuite, rows_without_a_route_are_never_taken_for_sent) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 4);
+  const auto numbers = sender.numbers("next");
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  ASSERT_TRUE(outbox().sent("next", fence, numbers));
+  EXPECT_EQ(sender.numbers("next"), numbers);
+  ASSERT_TRUE(outbox().assign("next", fence, std::span(numbers).first(2),
+                              std::vector<std::uint32_t>{0, 1}));
+  ASSERT_TRUE(outbox().sent("next", fence, numbers));
+  reopen();
+  Sender after(*under_test_);
+  EXPECT_EQ(after.pending("next"), (std::vector<std::string>{"m2", "m3"}));
+  after.assign("next", fence, 0);
+  EXPECT_EQ(outbox().pending("next", 1).value()[0].route, (Route{0, 1}));
 }
 
 TEST_P(StoreSuite, a_rolled_back_message_never_leaves) {
@@ -212,6 +232,7 @@ TEST_P(StoreSuite, numbers_of_the_outbox_are_never_used_again) {
     EXPECT_GT(numbers.front(), last);
     last = numbers.back();
     const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+    sender.assign("next", fence, 0);
     ASSERT_TRUE(outbox().sent("next", fence, numbers));
     reopen();
   }

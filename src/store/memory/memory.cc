@@ -34,7 +34,7 @@ Result<Position> MemoryStore::take(std::string_view scope, std::string_view part
     return fail(other_source_error(scope, partition, taken.position.offset, taken.source_identity,
                                    source_identity));
   if (!source_identity.empty()) taken.source_identity = source_identity;
-  ++taken.position.fence;
+  taken.position.fence = next_fence(taken.position.fence, clock_.now_ms());
   log_operation(scope, "take", partition, fmt::format("fence {}", taken.position.fence));
   return taken.position;
 }
@@ -150,7 +150,10 @@ Status MemoryStore::sent(std::string_view destination, std::uint64_t fence,
   ONCE_TRY(check_fence(destination, fence));
   const auto rows = state_.outbox.find(destination);
   if (rows == state_.outbox.end()) return {};
-  for (const std::int64_t number : numbers) rows->second.erase(number);
+  for (const std::int64_t number : numbers) {
+    const auto row = rows->second.find(number);
+    if (row != rows->second.end() && row->second.route) rows->second.erase(row);
+  }
   return {};
 }
 

@@ -107,7 +107,7 @@ void MemoryStore::restart_destination(const std::string& destination) {
                 [&](const auto& next) { return next.first.first == destination; });
   Position& relay = partition_at(relay_scope, destination).position;
   ++relay.offset;
-  ++relay.fence;
+  relay.fence = next_fence(relay.fence, clock_.now_ms());
 }
 
 Status MemoryStore::correct(std::string_view scope, const Correction& correction,
@@ -119,7 +119,7 @@ Status MemoryStore::correct(std::string_view scope, const Correction& correction
   (void)ONCE_TRY(write([&] {
     if (const auto* to = std::get_if<SetPosition>(&correction)) {
       PartitionRecord& set = partition_at(scope, to->partition);
-      const std::uint64_t fence = set.position.fence + 1;
+      const std::uint64_t fence = next_fence(set.position.fence, clock_.now_ms());
       set = {.partition = to->partition, .position = {to->offset, fence, {}}};
     } else if (const auto* horizon = std::get_if<SetHorizon>(&correction)) {
       scope_at(scope).horizon_ms = horizon->horizon_ms;

@@ -87,9 +87,8 @@ RedisCall RedisStore::claim_call(const RedisPlace& shard, std::string_view scope
   for (const std::size_t place : places) call.add(claiming.open[place].compact);
   for (const std::size_t place : places) {
     const ClaimRecord record = fresh(place);
-    std::string middle = born_now(place) ? std::string() : eight_bytes(record.born_ms);
-    middle += eight_bytes(static_cast<std::int64_t>(record.fence));
-    call.add(middle + claim_kept(record));
+    const std::string birth = born_now(place) ? std::string() : eight_bytes(record.born_ms);
+    call.add(birth + claim_kept(record));
   }
   return call;
 }

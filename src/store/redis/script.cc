@@ -45,6 +45,11 @@ local function position_at(positions, partition)
   return offset, fence, rest == '' and '-1 -1 -1 -1 0 ' or rest
 end
 
+-- As model/ledger.h does it.
+local function next_fence(last)
+  return digits(math.max(last + 1, now_ms()))
+end
+
 local function last_number(stream)
   local about = redis.pcall('XINFO', 'STREAM', stream)
   if about.err then return redis.call('XLEN', stream) end  -- 0, or it is no stream
@@ -186,7 +191,7 @@ end
 if ARGV[4] ~= '' then identity = ARGV[4] end
 local operation = last_number(KEYS[3])
 redis.call('SCARD', KEYS[1])
-fence = digits(fence + 1)
+fence = next_fence(fence)
 local taken = offset .. ' ' .. fence .. ' ' .. progress .. identity
 redis.call('SADD', KEYS[1], ARGV[2])
 redis.call('HSET', KEYS[2], ARGV[3], taken)
@@ -329,8 +334,9 @@ const RedisScript remove_sent = made_of(std::string(check_fence) + R"lua(
 redis.call('XLEN', KEYS[2])
 redis.call('HLEN', KEYS[3])
 for i = 4, #ARGV do
-  redis.call('XDEL', KEYS[2], ARGV[i] .. '-0')
-  redis.call('HDEL', KEYS[3], ARGV[i])
+  if redis.call('HDEL', KEYS[3], ARGV[i]) == 1 then
+    redis.call('XDEL', KEYS[2], ARGV[i] .. '-0')
+  end
 end
 return {'ok'}
 )lua");
@@ -371,7 +377,7 @@ local _, fence = position_at(KEYS[2], ARGV[3])
 local operation = last_number(KEYS[3])
 redis.call('SCARD', KEYS[1])
 redis.call('SADD', KEYS[1], ARGV[2])
-redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. digits(fence + 1))
+redis.call('HSET', KEYS[2], ARGV[3], ARGV[4] .. ' ' .. next_fence(fence))
 log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])
 return {'ok'}
 )lua");
@@ -387,7 +393,7 @@ redis.call('HLEN', KEYS[5])
 redis.call('SADD', KEYS[1], ARGV[2], ARGV[3])
 redis.call('DEL', KEYS[4], KEYS[5])
 redis.call('HSET', KEYS[2], ARGV[4],
-  digits(offset + 1) .. ' ' .. digits(fence + 1) .. ' ' .. rest)
+  digits(offset + 1) .. ' ' .. next_fence(fence) .. ' ' .. rest)
 log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])
 return {'ok'}
 )lua");
@@ -439,14 +445,14 @@ return {'ok'}
 )lua");
 
 // keys: claims, horizon, scopes. words: 2 scope, 3 lease, 4 first byte of the row, 5 owner, 6 tail,
-// 7 how many are born now; then the ids; then for each the middle of its row: fence and what is
-// kept, before them its birth, unless it is born now. What is not there yet is claimed; answers the
+// 7 how many are born now; then the ids; then for each what is kept of it, before that its birth,
+// unless it is born now. What is not there yet is claimed, with the time as its fence; answers the
 // clock, the horizon, and the rows that were there before, in pieces.
 const RedisScript claim = made_of(R"lua(
 local now, count, born_now = now_ms(), (#ARGV - 7) / 2, tonumber(ARGV[7])
 local horizon = redis.call('GET', KEYS[2]) or ''
 local head = ARGV[4] .. eight_bytes(now + ARGV[3]) .. eight_bytes(now)
-local born, tail = eight_bytes(now), ARGV[5] .. ARGV[6]
+local fence, tail = eight_bytes(now), ARGV[5] .. ARGV[6]
 local answer, made = {digits(now), horizon}, {}
 redis.call('SCARD', KEYS[3])
 for first = 1, count, words_max do
@@ -457,9 +463,11 @@ for first = 1, count, words_max do
     if not rows[i - first + 1] then
       local middle = ARGV[7 + count + i]
       if i <= born_now then
-        middle = born .. middle
+        middle = eight_bytes(now) .. fence .. middle
       elseif is_less(middle:sub(1, 8), horizon) then
         middle = nil
+      else
+        middle = middle:sub(1, 8) .. fence .. middle:sub(9)
       end
       if middle then
         made[#made + 1] = ARGV[7 + i]

@@ -136,8 +136,10 @@ Status ServerStore::sent(std::string_view destination, std::uint64_t fence,
   return write([&](SqlConnection& connection) -> Status {
     ONCE_TRY(check_fence(connection, destination, fence));
     for (const std::int64_t number : numbers)
-      ONCE_TRY(connection.send("DELETE FROM once_outbox WHERE number = ? AND destination = ?",
-                               {number, name}));
+      ONCE_TRY(
+          connection.send("DELETE FROM once_outbox WHERE number = ? AND destination = ? "
+                          "AND target_sequence IS NOT NULL",
+                          {number, name}));
     return {};
   });
 }

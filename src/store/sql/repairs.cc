@@ -76,15 +76,15 @@ Status ServerStore::drop(std::string_view scope, std::span<const std::int64_t> n
 // The owner is fenced, and what was known of the topic belongs to another place in it.
 Status ServerStore::set_position(SqlConnection& connection, std::int64_t scope,
                                  std::int64_t partition, std::int64_t offset) {
-  (void)ONCE_TRY(lock_position(connection, scope, partition));
+  const Locked locked = ONCE_TRY(lock_position(connection, scope, partition));
   const PartitionRecord none;
   const Witness& witness = none.position.witness;
   return connection.send(
-      "UPDATE once_position SET at_offset = ?, fence = fence + 1, source_identity = ?, "
+      "UPDATE once_position SET at_offset = ?, fence = ?, source_identity = ?, "
       "settled_ms = ?, waiting_ms = ?, drained_ms = ?, witness_offset = ?, witness_digest = ? "
       "WHERE scope = ? AND source_partition = ?",
-      {offset, Blob{none.source_identity}, none.settled_ms, none.waiting_ms, none.drained_ms,
-       witness.offset, witness.digest, scope, partition});
+      {offset, locked.next_fence, Blob{none.source_identity}, none.settled_ms, none.waiting_ms,
+       none.drained_ms, witness.offset, witness.digest, scope, partition});
 }
 
 Status ServerStore::set_horizon(SqlConnection& connection, std::int64_t scope,
@@ -97,11 +97,11 @@ Status ServerStore::set_horizon(SqlConnection& connection, std::int64_t scope,
 Status ServerStore::restart_destination(SqlConnection& connection, std::string_view destination) {
   const std::int64_t relay = ONCE_TRY(number_of(relay_scope));
   const std::int64_t name = ONCE_TRY(number_of(destination));
-  (void)ONCE_TRY(lock_position(connection, relay, name));
+  const Locked locked = ONCE_TRY(lock_position(connection, relay, name));
   ONCE_TRY(
-      connection.send("UPDATE once_position SET at_offset = at_offset + 1, fence = fence + 1 "
+      connection.send("UPDATE once_position SET at_offset = at_offset + 1, fence = ? "
                       "WHERE scope = ? AND source_partition = ?",
-                      {relay, name}));
+                      {locked.next_fence, relay, name}));
   ONCE_TRY(connection.send(
       fmt::format("UPDATE once_outbox SET target_partition = NULL, target_sequence = NULL "
                   "WHERE destination = ? AND {} BETWEEN 0 AND ?",

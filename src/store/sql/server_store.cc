@@ -94,9 +94,9 @@ Position position_in(const SqlAnswer& answer, int row, int column) {
 Result<ServerStore::Locked> ServerStore::lock_position(SqlConnection& connection,
                                                        std::int64_t scope, std::int64_t partition) {
   const std::string select = fmt::format(
-      "SELECT {}, source_identity FROM once_position "
+      "SELECT {}, source_identity, {} FROM once_position "
       "WHERE scope = ? AND source_partition = ? FOR UPDATE",
-      position_columns);
+      position_columns, words_.now_ms);
   auto answer = ONCE_TRY(connection.ask(select, {scope, partition}));
   if (answer->rows() == 0) {
     ONCE_TRY(
@@ -106,7 +106,9 @@ Result<ServerStore::Locked> ServerStore::lock_position(SqlConnection& connection
                         {scope, partition}));
     answer = ONCE_TRY(connection.ask(select, {scope, partition}));
   }
-  return Locked{position_in(*answer, 0), answer->bytes(0, 4)};
+  const Position position = position_in(*answer, 0);
+  return Locked{position, std::string(answer->bytes(0, 4)),
+                next_fence(position.fence, answer->number(0, 5) + skew_ms())};
 }
 
 Result<Position> ServerStore::take(std::string_view scope, std::string_view partition,
@@ -121,7 +123,7 @@ Result<Position> ServerStore::take(std::string_view scope, std::string_view part
     if (is_other_source(taken.source_identity, source_identity))
       return fail(other_source_error(scope, partition, taken.position.offset, taken.source_identity,
                                      source_identity));
-    ++taken.position.fence;
+    taken.position.fence = taken.next_fence;
     ONCE_TRY(
         connection.send("UPDATE once_position SET fence = ?, source_identity = ? "
                         "WHERE scope = ? AND source_partition = ?",

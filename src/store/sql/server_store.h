@@ -140,6 +140,7 @@ class ServerStore : public Store,
   struct Locked {
     Position position;
     std::string source_identity;
+    std::uint64_t next_fence = 0;
   };
   // The row of a position, made where there is none, and locked until the end of the transaction.
   Result<Locked> lock_position(SqlConnection& connection, std::int64_t scope,

@@ -99,8 +99,10 @@ Status SqliteStore::sent(std::string_view destination, std::uint64_t fence,
     ONCE_TRY(check_fence(writer, destination, fence));
     const std::int64_t name = ONCE_TRY(names_.number_of(writer, destination));
     for (const std::int64_t number : numbers)
-      ONCE_TRY(writer.run("DELETE FROM once_outbox WHERE number = ? AND destination = ?",
-                          {number, name}));
+      ONCE_TRY(
+          writer.run("DELETE FROM once_outbox WHERE number = ? AND destination = ? "
+                     "AND sequence IS NOT NULL",
+                     {number, name}));
     return {};
   });
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include "model/compact_id.h"
+
 #include "model/ledger.h"
 #include "store/sqlite/sqlite.h"
 
@@ -79,12 +81,14 @@ Status SqliteStore::drop(std::string_view scope, std::span<const std::int64_t> n
 Status SqliteStore::set_position(Connection& writer, std::int64_t scope, const SetPosition& to) {
   const std::int64_t partition = ONCE_TRY(names_.number_of(writer, to.partition));
   return writer.run(
-      "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, ?, 1) "
-      "ON CONFLICT (scope, partition) DO UPDATE SET offset = excluded.offset, fence = fence + 1, "
-      "source_identity = excluded.source_identity, settled_ms = excluded.settled_ms, "
-      "waiting_ms = excluded.waiting_ms, drained_ms = excluded.drained_ms, "
-      "witness_offset = excluded.witness_offset, witness_digest = excluded.witness_digest",
-      {scope, partition, to.offset});
+      fmt::format(
+          "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, ?, ?) "
+          "ON CONFLICT (scope, partition) DO UPDATE SET offset = excluded.offset, fence = {}, "
+          "source_identity = excluded.source_identity, settled_ms = excluded.settled_ms, "
+          "waiting_ms = excluded.waiting_ms, drained_ms = excluded.drained_ms, "
+          "witness_offset = excluded.witness_offset, witness_digest = excluded.witness_digest",
+          grown_fence),
+      {scope, partition, to.offset, first_fence()});
 }
 
 Status SqliteStore::restart_destination(Connection& writer, const RestartDestination& restart) {
@@ -96,9 +100,10 @@ Status SqliteStore::restart_destination(Connection& writer, const RestartDestina
                  {name}));
   ONCE_TRY(writer.run("DELETE FROM once_route WHERE destination = ?", {name}));
   return writer.run(
-      "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, 0, 1) "
-      "ON CONFLICT (scope, partition) DO UPDATE SET offset = offset + 1, fence = fence + 1",
-      {relay, name});
+      fmt::format("INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, 0, ?) "
+                  "ON CONFLICT (scope, partition) DO UPDATE SET offset = offset + 1, fence = {}",
+                  grown_fence),
+      {relay, name, first_fence()});
 }
 
 Status SqliteStore::correct(std::string_view scope, const Correction& correction,

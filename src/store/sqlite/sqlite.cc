@@ -200,6 +200,8 @@ Result<std::unique_ptr<Transaction>> SqliteStore::begin(std::string_view scope) 
   return std::make_unique<SqliteTransaction>(*this, scope, std::move(turn));
 }
 
+std::uint64_t SqliteStore::first_fence() const { return next_fence(0, clock_.now_ms()); }
+
 Result<Position> SqliteStore::take(std::string_view scope, std::string_view partition,
                                    std::string_view source_identity) {
   ONCE_TRY(check_scope(scope));
@@ -218,11 +220,11 @@ Result<Position> SqliteStore::take(std::string_view scope, std::string_view part
                                      stored, source_identity));
     static const std::string take = fmt::format(
         "INSERT INTO once_position (scope, partition, offset, fence, source_identity) "
-        "VALUES (?, ?, -1, 1, ?) ON CONFLICT (scope, partition) DO UPDATE SET "
-        "fence = fence + 1, source_identity = excluded.source_identity RETURNING {}",
-        position_columns);
+        "VALUES (?, ?, -1, ?, ?) ON CONFLICT (scope, partition) DO UPDATE SET "
+        "fence = {}, source_identity = excluded.source_identity RETURNING {}",
+        grown_fence, position_columns);
     const Position position = position_in(
-        ONCE_TRY(writer.query(take, {scope_number, partition_number,
+        ONCE_TRY(writer.query(take, {scope_number, partition_number, first_fence(),
                                      Blob{source_identity.empty() ? stored : source_identity}})));
     ONCE_TRY(
         log_operation(scope_number, "take", partition, fmt::format("fence {}", position.fence)));

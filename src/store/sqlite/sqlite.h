@@ -50,6 +50,8 @@ class Names {
 inline constexpr std::string_view position_columns =
     "offset, fence, witness_offset, witness_digest";
 Position position_in(const Rows& rows);
+// The fence of a new owner, where the row to be inserted has that of a first one.
+inline constexpr std::string_view grown_fence = "max(once_position.fence + 1, excluded.fence)";
 
 // The horizon of a scope as this connection sees it.
 [[nodiscard]] Result<std::int64_t> stored_horizon_ms(Connection& connection, std::int64_t scope);
@@ -189,6 +191,7 @@ class SqliteStore final : public Store,
                        std::string_view reason);
   static Result<Position> position_of(Connection& connection, std::string_view scope,
                                       std::string_view partition);
+  std::uint64_t first_fence() const;
   Status check_fence(Connection& writer, std::string_view destination, std::uint64_t fence);
   Status move_horizon(std::string_view scope, std::int64_t horizon_ms);
   Result<Findings> search(std::string_view scope, const Sweep& sweep, std::size_t rows_max);

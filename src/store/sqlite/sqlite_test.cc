@@ -210,7 +210,9 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
     const auto other = store->records()->find("shop", "01890a5d-ac96-774b-bcce-b302099a8057");
     EXPECT_EQ(other.value().value().born_ms, 6);
     EXPECT_EQ(store->position("shop", "p0").value(), (Position{8, 3}));
-    EXPECT_EQ(store->take("shop", "p0", "topic").value(), (Position{8, 4}));
+    const Position taken = store->take("shop", "p0", "topic").value();
+    EXPECT_EQ(taken.offset, 8);
+    EXPECT_GT(taken.fence, 3u);
     const std::string identity = store->traits().identity;
     EXPECT_EQ(identity.size(), 32u);
     EXPECT_TRUE(make_segment_ids(*store, {"orders", 10}).value()->next());
@@ -271,6 +273,22 @@ TEST(Sqlite, a_failed_sync_is_a_doubt_that_the_file_settles) {
   store = open(scratch.path("a.db")).value();
   EXPECT_EQ(has(*store, "x"), kept);
   EXPECT_TRUE(has(*store, "before"));
+}
+
+TEST(Sqlite, a_restored_file_does_not_give_an_owner_of_before_its_fence_again) {
+  Scratch scratch;
+  const std::string path = scratch.path("a.db"), backup = scratch.path("backup.db");
+  open(path).value()->take("shop", "p0").value();
+  std::filesystem::copy_file(path, backup);
+  const Position zombie = open(path).value()->take("shop", "p0").value();
+  std::filesystem::copy_file(backup, path, std::filesystem::copy_options::overwrite_existing);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  auto store = open(path).value();
+  const Position owner = store->take("shop", "p0").value();
+  EXPECT_GT(owner.fence, zombie.fence);
+  const Status moved = store->begin("shop").value()->advance("p0", zombie, 1);
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().tag, "fenced");
 }
 
 TEST(Sqlite, one_thread_cannot_wait_for_itself) {

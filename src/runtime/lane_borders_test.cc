@@ -12,69 +12,29 @@
 #include <vector>
 
 #include "runtime/forgetter.h"
-#include "runtime/lane.h"
+#include "runtime/lane_testing.h"
 #include "runtime/lane_thread.h"
 #include "runtime/witness.h"
-#include "testing/effects.h"
-#include "testing/script_source.h"
-#include "testing/sim_clock.h"
 
 namespace once {
 namespace {
 
+using testing::apply_effect;
 using testing::effects_of;
 using testing::numbered;
 using testing::ScriptSource;
-using testing::SimClock;
 using testing::write_effect;
 using CommitFault = MemoryStore::CommitFault;
 
-Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
-  ONCE_TRY(write_effect(delivery, transaction));
-  return applied();
-}
-
-class LaneBorders : public ::testing::Test {
+class LaneBorders : public testing::LaneFixture {
  protected:
-  LaneBorders() {
-    options_.scope = "shop";
-    options_.id = IdRule{};
-    options_.retry.attempts_max = 1'000'000;
-  }
+  LaneBorders() { options_.retry.attempts_max = 1'000'000; }
 
-  void add(const std::string& id, const std::string& body = "b", std::int64_t born_ms = 1000,
-           const std::string& partition = "p0") {
-    source_.add(partition,
-                {.id = id, .key = "k", .body = body, .headers = {}, .timestamp_ms = born_ms});
-  }
-  void fill(std::size_t count, const std::string& partition = "p0",
-            const std::string& prefix = "m") {
-    for (std::size_t i = 0; i < count; ++i)
-      add(prefix + std::to_string(i), "b", 1000 + static_cast<std::int64_t>(i), partition);
-  }
-
-  LaneParts parts() {
-    return {.store = store_,
-            .clock = clock_,
-            .handler = handler_,
-            .options = options_,
-            .counters = counters_,
-            .store_clock = &store_clock_};
-  }
-  Lane make() {
+  LaneParts parts() override {
     store_clock_.measured(clock_.now_ms());
-    return Lane(parts());
-  }
-  void own(Lane& lane, const std::string& partition = "p0") {
-    lane.own(partition, store_.take(options_.scope, partition).value());
-  }
-  void drain(Lane& lane) {
-    for (int steps = 0; !lane.idle(); ++steps) {
-      ASSERT_LT(steps, 10'000) << "the lane does not come to an end";
-      const auto step = lane.step();
-      ASSERT_TRUE(step) << step.error().text;
-      if (step->wait_ms > 0) clock_.step(step->wait_ms);
-    }
+    LaneParts all = LaneFixture::parts();
+    all.store_clock = &store_clock_;
+    return all;
   }
   // The whole partition through a new lane, at most `batch` messages at a time.
   void handle_all(std::size_t batch = 1000) {
@@ -91,17 +51,8 @@ class LaneBorders : public ::testing::Test {
       if (one.partition == partition) return one;
     return {};
   }
-  std::vector<ParkedRecord> parked_records() {
-    return store_.records()->parked("shop", 0, 1000).value();
-  }
 
-  SimClock clock_;
-  MemoryStore store_{clock_};
-  ScriptSource source_;
-  PipelineOptions options_;
-  Counters counters_;
   StoreClock store_clock_{clock_};
-  Handler handler_ = each(apply_effect);
 };
 
 // --- progress

@@ -9,82 +9,18 @@
 #include <vector>
 
 #include "base/failpoint.h"
-#include "testing/effects.h"
-#include "testing/script_source.h"
-#include "testing/sim_clock.h"
+#include "runtime/lane_testing.h"
 
 namespace once {
 namespace {
 
+using testing::apply_effect;
 using testing::effects_of;
 using testing::numbered;
-using testing::ScriptSource;
-using testing::SimClock;
 using testing::write_effect;
 using CommitFault = MemoryStore::CommitFault;
 
-Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
-  ONCE_TRY(write_effect(delivery, transaction));
-  return applied();
-}
-
-class LaneTest : public ::testing::Test {
- protected:
-  LaneTest() {
-    options_.scope = "shop";
-    options_.id = IdRule{};
-  }
-
-  void fill(std::size_t count, const std::string& partition = "p0",
-            const std::string& prefix = "m") {
-    for (std::size_t i = 0; i < count; ++i)
-      source_.add(partition, {.id = prefix + std::to_string(i),
-                              .key = "k",
-                              .body = "body of " + prefix + std::to_string(i),
-                              .headers = {},
-                              .timestamp_ms = 1000 + static_cast<std::int64_t>(i)});
-  }
-
-  Lane make() {
-    return Lane({.store = store_,
-                 .clock = clock_,
-                 .handler = handler_,
-                 .options = options_,
-                 .counters = counters_});
-  }
-  void own(Lane& lane, const std::string& partition = "p0") {
-    lane.own(partition, store_.take(options_.scope, partition).value());
-  }
-
-  // Until the queue is empty, letting time pass when the lane asks for it.
-  std::vector<Batch> drain(Lane& lane) {
-    std::vector<Batch> finished;
-    for (int steps = 0; !lane.idle(); ++steps) {
-      EXPECT_LT(steps, 10'000) << "the lane does not come to an end";
-      if (steps >= 10'000) break;
-      auto step = lane.step();
-      EXPECT_TRUE(step) << step.error().text;
-      if (!step) break;
-      for (Batch& batch : step->finished) finished.push_back(std::move(batch));
-      if (step->wait_ms > 0) clock_.step(step->wait_ms);
-    }
-    return finished;
-  }
-
-  Position position(const std::string& partition = "p0") {
-    return store_.position(options_.scope, partition).value();
-  }
-  std::vector<ParkedRecord> parked_records() {
-    return store_.records()->parked(options_.scope, 0, 1000).value();
-  }
-
-  SimClock clock_;
-  MemoryStore store_{clock_};
-  ScriptSource source_;
-  PipelineOptions options_;
-  Counters counters_;
-  Handler handler_ = each(apply_effect);
-};
+class LaneTest : public testing::LaneFixture {};
 
 TEST_F(LaneTest, gives_each_message_one_effect_in_order) {
   fill(2500);

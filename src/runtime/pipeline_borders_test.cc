@@ -10,33 +10,22 @@
 #include <thread>
 #include <vector>
 
-#include "testing/effects.h"
-#include "testing/script_source.h"
+#include "runtime/pipeline_testing.h"
 
 namespace once {
 namespace {
 
+using testing::apply_effect;
 using testing::effects_of;
 using testing::numbered;
 using testing::ScriptSource;
 using testing::write_effect;
 
-Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
-  ONCE_TRY(write_effect(delivery, transaction));
-  return applied();
-}
-
-class PipelineBorders : public ::testing::Test {
+class PipelineBorders : public testing::PipelineFixture {
  protected:
   static constexpr std::int64_t hour_ms = 3'600'000;
 
   PipelineBorders() {
-    options_.scope = "shop";
-    options_.id = IdRule{};
-    options_.stop_at_end = true;
-    options_.batch_wait_ms = 1;
-    options_.batch_count_max = 50;
-    options_.retry.backoff_ms_min = 1;
     options_.retry.attempts_max = 1'000'000;
     options_.retention_ms = hour_ms;
   }
@@ -62,9 +51,7 @@ class PipelineBorders : public ::testing::Test {
     source.announce(partition);
   }
   std::unique_ptr<Pipeline> make(Source& source, Handler handler = each(apply_effect)) {
-    auto pipeline = Pipeline::make(source, store_, std::move(handler), options_);
-    EXPECT_TRUE(pipeline) << pipeline.error().text;
-    return std::move(*pipeline);
+    return make_from(source, std::move(handler));
   }
   // Runs until `done`, but for ten seconds at most.
   static void run_until(Pipeline& pipeline, const std::function<bool()>& done) {
@@ -84,9 +71,6 @@ class PipelineBorders : public ::testing::Test {
       if (one.partition == partition) return one;
     return {};
   }
-
-  MemoryStore store_{system_clock()};
-  PipelineOptions options_;
 };
 
 // One member has caught up, the other has not begun: nothing of the other's is forgotten.

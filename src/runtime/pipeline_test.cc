@@ -11,33 +11,19 @@
 #include <thread>
 #include <vector>
 
-#include "testing/effects.h"
-#include "testing/script_source.h"
+#include "runtime/pipeline_testing.h"
 
 namespace once {
 namespace {
 
+using testing::apply_effect;
 using testing::effects_of;
 using testing::numbered;
 using testing::ScriptSource;
 using testing::write_effect;
 
-Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
-  ONCE_TRY(write_effect(delivery, transaction));
-  return applied();
-}
-
-class PipelineTest : public ::testing::Test {
+class PipelineTest : public testing::PipelineFixture {
  protected:
-  PipelineTest() {
-    options_.scope = "shop";
-    options_.id = IdRule{};
-    options_.stop_at_end = true;
-    options_.batch_wait_ms = 1;
-    options_.batch_count_max = 50;
-    options_.retry.backoff_ms_min = 1;
-  }
-
   void fill(const std::string& partition, const std::string& prefix, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
       source_.add(partition, {.id = prefix + std::to_string(i),
@@ -47,16 +33,9 @@ class PipelineTest : public ::testing::Test {
                               .timestamp_ms = 1000});
     source_.announce(partition);
   }
+  std::unique_ptr<Pipeline> make(Handler handler) { return make_from(source_, std::move(handler)); }
 
-  std::unique_ptr<Pipeline> make(Handler handler) {
-    auto pipeline = Pipeline::make(source_, store_, std::move(handler), options_);
-    EXPECT_TRUE(pipeline) << pipeline.error().text;
-    return std::move(*pipeline);
-  }
-
-  MemoryStore store_{system_clock()};
   ScriptSource source_;
-  PipelineOptions options_;
 };
 
 TEST_F(PipelineTest, takes_every_message_of_every_partition_through_its_lanes_in_order) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that their destination can never accept, and destinations that are in trouble.
+#include <optional>
+
 #include "runtime/relay_testing.h"
 
 namespace once::testing {
@@ -44,6 +46,33 @@ TEST_F(RelayPoison, a_row_that_can_never_be_sent_is_parked_and_the_others_leave_
     EXPECT_EQ(records[0].partition, "paid");
     EXPECT_NE(records[0].reason.find("is too large"), std::string::npos);
   }
+}
+
+// Parking gives the sequence of the row to the one behind it. A store that goes back to before that
+// counts differently than the destination, which may have as many messages as it expects.
+TEST_F(RelayPoison, a_store_that_went_back_to_before_the_parking_is_noticed) {
+  refuse_ids({"m0"});
+  enqueue(0, 15);
+  std::optional<MemoryState> routed;
+  sink_.set_faults(
+      [&]() -> Status {
+        if (!routed) routed = store_.snapshot();
+        return {};
+      },
+      {});
+  drain(*relay("here", 30));
+  EXPECT_EQ(parked(), std::vector<std::string>{"m0"});
+  store_.restore(*routed);
+  ASSERT_TRUE(parked().empty());
+  auto after = relay("here", 30);
+  Result<std::size_t> step = 0;
+  for (int i = 0; i < 5 && step; ++i) step = after->step();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().tag, "diverged");
+  EXPECT_EQ(parked(), std::vector<std::string>{"m0"});
+  std::vector<int> expected(15, 1);
+  expected[0] = 0;
+  expect_times(expected);
 }
 
 TEST_F(RelayPoison, many_rows_that_can_never_be_sent_are_all_parked) {

@@ -21,6 +21,12 @@ inline Status write_effect(const Delivery& delivery, KeyValueTransaction& transa
   return transaction.put(key, list);
 }
 
+// The handler that does this and nothing else.
+inline Result<Outcome> apply_effect(const Delivery& delivery, KeyValueTransaction& transaction) {
+  ONCE_TRY(write_effect(delivery, transaction));
+  return applied();
+}
+
 inline std::vector<std::string> effects_of(const MemoryStore& store, const std::string& partition) {
   const MemoryState state = store.snapshot();
   const auto found = state.values.find("effects/" + partition);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -92,6 +93,45 @@ name = "me"
   EXPECT_EQ(plan.options.retry.backoff_ms_min, 1000);
   EXPECT_EQ(plan.options.retry.backoff_ms_max, 120'000);
   EXPECT_EQ(plan.relay_name, "me");
+}
+
+// The plan of the file in which the source has one more line.
+Result<Plan> with_source(const std::string& line) {
+  std::string text(whole);
+  text.insert(text.find("[store]"), line + "\n");
+  return parsed(text);
+}
+
+TEST(Plan, the_source_says_what_is_compared_of_a_duplicate) {
+  EXPECT_EQ(parsed(whole)->options.content, PipelineOptions().content);
+  for (const char* rule : {"none", "json", "everything", "fields:/amount,/to"}) {
+    const auto plan = with_source(fmt::format("content = \"{}\"", rule));
+    ASSERT_TRUE(plan) << plan.error().text;
+    EXPECT_EQ(plan->options.content, ContentRule::parse(rule).value()) << rule;
+    EXPECT_EQ(plan->options.content.text(), rule);
+  }
+  for (const char* wrong : {"content = \"body\"", "content = \"\"", "content = \"fields:\"",
+                            "content = \"fields:amount\"", "content = \"fields:/a,\"",
+                            "content = true", "content = [\"/amount\"]"}) {
+    const auto plan = with_source(wrong);
+    ASSERT_FALSE(plan) << wrong;
+    EXPECT_EQ(plan.error().tag, "config") << wrong;
+    EXPECT_TRUE(plan.error().text.starts_with("p.toml:6:11: source.content ")) << plan.error().text;
+  }
+}
+
+TEST(Plan, the_source_says_how_far_ahead_a_birth_may_be) {
+  EXPECT_EQ(parsed(whole)->options.ahead_ms_max, PipelineOptions().ahead_ms_max);
+  EXPECT_EQ(with_source("ahead = \"0s\"")->options.ahead_ms_max, 0);
+  EXPECT_EQ(with_source("ahead = \"90s\"")->options.ahead_ms_max, 90'000);
+  EXPECT_EQ(with_source("ahead = \"7d\"")->options.ahead_ms_max, 7 * 86'400'000);
+  for (const char* wrong : {"ahead = \"1 day\"", "ahead = \"-1s\"", "ahead = \"\"",
+                            "ahead = \"99999999999999999d\"", "ahead = 60"}) {
+    const auto plan = with_source(wrong);
+    ASSERT_FALSE(plan) << wrong;
+    EXPECT_EQ(plan.error().tag, "config") << wrong;
+    EXPECT_TRUE(plan.error().text.starts_with("p.toml:6:9: source.ahead ")) << plan.error().text;
+  }
 }
 
 TEST(Plan, an_unknown_key_is_refused_with_the_nearest_one_and_its_place) {

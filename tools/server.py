@@ -4,16 +4,17 @@
 on the loopback address, as an unprivileged user when we are root.
 
     tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka --dir DIR [--port N]
-                    [--set NAME=VALUE ...] [--disk SIZE] [--tls] [--locale NAME]
+                    [--host ADDRESS] [--set NAME=VALUE ...] [--disk SIZE] [--tls] [--locale NAME]
     tools/server.py stop|kill|restart|remove|status --dir DIR
     tools/server.py freeze|thaw --dir DIR
     tools/server.py fill|free --dir DIR
     tools/server.py url --dir DIR
 
 `start` makes the data directory when it is new, waits until the server answers and prints its URL
-for --store. `kill` is SIGKILL to all its processes; `start` after it recovers; `remove` also takes
-the directory away. `freeze` stops all its processes as they are (SIGSTOP): connections stay open
-and nothing answers, until `thaw`. With --disk (root only) the data are on a file system of that
+for --store. The server listens on one address, 127.0.0.1 or --host (for example ::1). `kill` is
+SIGKILL to all its processes; `start` after it recovers; `remove` also takes the directory away.
+`freeze` stops all its processes as they are (SIGSTOP): connections stay open and nothing answers,
+until `thaw`. With --disk (root only) the data are on a file system of that
 size, which `fill` fills to the last byte and `free` relieves. With --tls the server has a
 certificate that DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks
 for the user and the password of the URL (SCRAM or PLAIN). With --locale the server runs under that
@@ -39,6 +40,7 @@ import time
 
 MISSING = 77
 ANSWER_SECONDS = 60
+LOOPBACK = "127.0.0.1"
 USER, PASSWORD, DATABASE = "once", "once-test-secret", "once"
 
 
@@ -62,10 +64,14 @@ def program(name, *folders):
     return found
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_port(host=LOOPBACK):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.bind((host, 0))
+            return probe.getsockname()[1]
+    except OSError as failure:
+        raise Missing(f"the address {host} ({failure.strerror})") from None
 
 
 def unprivileged():
@@ -93,8 +99,9 @@ class Server:
 
     stop_signal = signal.SIGTERM
 
-    def __init__(self, directory, port, settings, disk=None):
+    def __init__(self, directory, port, settings, disk=None, host=LOOPBACK):
         self.directory, self.port, self.settings, self.disk = directory, port, settings, disk
+        self.host = host
         self.mounted = os.path.join(directory, "disk")
         self.ballast = os.path.join(self.mounted, "ballast")
         self.data = os.path.join(self.mounted if disk else directory, "data")
@@ -120,8 +127,12 @@ class Server:
     def ended(self):
         """What is left to do when its processes are gone."""
 
+    def at(self, port):
+        """HOST:PORT, as URLs have it."""
+        return f"[{self.host}]:{port}" if ":" in self.host else f"{self.host}:{port}"
+
     def url(self):
-        return f"{self.name}://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{DATABASE}"
+        return f"{self.name}://{USER}:{PASSWORD}@{self.at(self.port)}/{DATABASE}"
 
     def start(self):
         new = not os.path.isdir(self.data)
@@ -150,7 +161,7 @@ class Server:
 
     def save(self, pid):
         with open(os.path.join(self.directory, "server.json"), "w", encoding="utf-8") as file:
-            json.dump({"kind": self.name, "pid": pid, "port": self.port,
+            json.dump({"kind": self.name, "pid": pid, "host": self.host, "port": self.port,
                        "settings": self.settings, "disk": self.disk}, file)
 
     def mount(self, account):
@@ -248,7 +259,7 @@ class PostgreSql(Server):
             cwd=self.directory, **account)
 
     def command(self):
-        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "max_connections": 250,
+        settings = {"listen_addresses": self.host, "port": self.port, "max_connections": 250,
                     "unix_socket_directories": self.directory, "max_wal_size": "4GB",
                     "shared_buffers": "256MB", **self.settings}
         options = [f"--{name}={value}" for name, value in settings.items()]
@@ -265,7 +276,7 @@ class PostgreSql(Server):
         # Whatever the settings are: the server is made ready with it.
         environment = dict(os.environ, PGPASSWORD=PASSWORD,
                            PGOPTIONS="-c default_transaction_read_only=off")
-        return run([program("psql", *self.folders), "-h", "127.0.0.1", "-p", str(self.port), "-U",
+        return run([program("psql", *self.folders), "-h", self.host, "-p", str(self.port), "-U",
                     USER, "-d", database, "-Atqc", statement], env=environment)
 
     def answers(self):
@@ -305,7 +316,7 @@ class MariaDb(Server):
         return [program("mariadbd", "/usr/sbin"), "--no-defaults", f"--datadir={self.data}",
                 f"--socket={self.directory}/socket", f"--pid-file={self.directory}/pid",
                 f"--tmpdir={self.directory}/tmp",
-                "--bind-address=127.0.0.1", "--skip-name-resolve", *options]
+                f"--bind-address={self.host}", "--skip-name-resolve", *options]
 
     def ask(self, statement):
         return run([program("mariadb"), "--no-defaults", f"--socket={self.directory}/socket", "-u",
@@ -327,7 +338,7 @@ class Redis(Server):
     name = "redis"
 
     def url(self):
-        return f"redis://:{PASSWORD}@127.0.0.1:{self.port}"
+        return f"redis://:{PASSWORD}@{self.at(self.port)}"
 
     def make(self, account):
         os.makedirs(self.data)
@@ -335,7 +346,7 @@ class Redis(Server):
             os.chown(self.data, account["user"], account["group"])
 
     def command(self):
-        settings = {"port": self.port, "bind": "127.0.0.1", "dir": self.data, "appendonly": "yes",
+        settings = {"port": self.port, "bind": self.host, "dir": self.data, "appendonly": "yes",
                     "appendfsync": "always", "maxmemory-policy": "noeviction", "save": "",
                     "requirepass": PASSWORD, **self.settings}
         command = [program("redis-server")]
@@ -344,7 +355,7 @@ class Redis(Server):
         return command
 
     def cli(self, port, *words):
-        return run([program("redis-cli"), "-h", "127.0.0.1", "-p", str(port), *words],
+        return run([program("redis-cli"), "-h", self.host, "-p", str(port), *words],
                    env=dict(os.environ, REDISCLI_AUTH=PASSWORD))
 
     def answers(self):
@@ -362,7 +373,7 @@ class RedisCluster(Redis):
 
     def make(self, account):
         super().make(account)
-        ports = [self.port] + [free_port() for _ in range(2 * self.nodes - 1)]
+        ports = [self.port] + [free_port(self.host) for _ in range(2 * self.nodes - 1)]
         with open(self.ports_file(), "w", encoding="utf-8") as file:
             json.dump(ports, file)
         for port in ports[:self.nodes]:
@@ -386,7 +397,7 @@ class RedisCluster(Redis):
             node = Redis(self.directory, port, {
                 "dir": os.path.join(self.data, str(port)), "cluster-enabled": "yes",
                 "cluster-port": link, "cluster-node-timeout": "2000", "masterauth": PASSWORD,
-                **self.settings})
+                **self.settings}, host=self.host)
             commands.append(shlex.join(node.command()) + " &")
         return ["/bin/sh", "-c", "trap 'kill $(jobs -p)' TERM\n" + "\n".join(commands) +
                 "\nwait; wait"]
@@ -398,7 +409,7 @@ class RedisCluster(Redis):
             return False
 
     def prepare(self):
-        nodes = [f"127.0.0.1:{port}" for port in self.ports()[0]]
+        nodes = [self.at(port) for port in self.ports()[0]]
         self.cli(self.port, "--cluster", "create", *nodes, "--cluster-yes")
         deadline = time.monotonic() + ANSWER_SECONDS
         while not all("cluster_state:ok" in self.cli(port, "CLUSTER", "INFO")
@@ -418,7 +429,7 @@ class Kafka(Server):
 
     def url(self):
         user = f"{USER}:{PASSWORD}@" if self.encrypts() else ""
-        return f"kafka://{user}127.0.0.1:{self.port}"
+        return f"kafka://{user}{self.at(self.port)}"
 
     @classmethod
     def tls_settings(cls, key, certificate):
@@ -467,16 +478,17 @@ class Kafka(Server):
 
     def make(self, account):
         program("java")
-        controller = free_port()
+        controller = free_port(self.host)
         # Brokers among themselves, and we when we ask whether it answers, need no certificate.
-        listeners = [f"PLAINTEXT://127.0.0.1:{free_port() if self.encrypts() else self.port}"]
+        plain = free_port(self.host) if self.encrypts() else self.port
+        listeners = [f"PLAINTEXT://{self.at(plain)}"]
         if self.encrypts():
-            listeners.append(f"SASL_SSL://127.0.0.1:{self.port}")
+            listeners.append(f"SASL_SSL://{self.at(self.port)}")
         settings = {
             "process.roles": "broker,controller", "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.quorum.voters": f"1@{self.at(controller)}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": ",".join([*listeners, f"CONTROLLER://127.0.0.1:{controller}"]),
+            "listeners": ",".join([*listeners, f"CONTROLLER://{self.at(controller)}"]),
             "advertised.listeners": ",".join(listeners),
             "listener.security.protocol.map":
             "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
@@ -516,7 +528,7 @@ class Kafka(Server):
         """Asks for the brokers (Metadata, version 1, no topics): there must be one."""
         body = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
         try:
-            address = ("127.0.0.1", self.plain_port())
+            address = (self.host, self.plain_port())
             with socket.create_connection(address, timeout=5) as connection:
                 connection.sendall(struct.pack(">i", len(body)) + body)
                 answer = connection.recv(4 + 4 + 4, socket.MSG_WAITALL)
@@ -535,7 +547,8 @@ def load(directory):
             saved = json.load(file)
     except FileNotFoundError:
         raise Failed(f"{directory} has no server; start one") from None
-    server = KINDS[saved["kind"]](directory, saved["port"], saved["settings"], saved.get("disk"))
+    server = KINDS[saved["kind"]](directory, saved["port"], saved["settings"], saved["disk"],
+                                  saved["host"])
     return server, saved["pid"]
 
 
@@ -595,7 +608,8 @@ def start(options):
             settings.update(kind.tls_settings(*make_certificates(options.dir)))
         if options.locale:
             make_locale(options.dir, options.locale)
-        server = kind(options.dir, options.port or free_port(), settings, options.disk)
+        port = options.port or free_port(options.host)
+        server = kind(options.dir, port, settings, options.disk, options.host)
     server.start()
     print(server.url())
 
@@ -606,6 +620,7 @@ def main():
                                            "freeze", "thaw", "fill", "free", "url"])
     parser.add_argument("kind", nargs="?", choices=sorted(KINDS))
     parser.add_argument("--dir", required=True)
+    parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS")
     parser.add_argument("--port", type=int)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--disk", metavar="SIZE")

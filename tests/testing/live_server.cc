@@ -32,6 +32,7 @@ LiveServer::LiveServer(const std::string& kind, const LiveServerOptions& options
   if (!options.disk.empty()) arguments += " --disk " + options.disk;
   if (options.tls) arguments += " --tls";
   if (!options.locale.empty()) arguments += " --locale " + options.locale;
+  if (!options.host.empty()) arguments += " --host " + options.host;
   if (options.port != 0) arguments += " --port " + std::to_string(options.port);
   const Ran ran = run(arguments);
   if (ran.code == missing_code) {

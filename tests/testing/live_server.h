@@ -14,6 +14,7 @@ struct LiveServerOptions {
   std::vector<std::string> settings = {};  // NAME=VALUE
   std::string disk = {};                   // the size of a file system of its own
   bool tls = false;                        // with certificates, in `path("tls")`
+  std::string host = {};                   // a loopback address; empty: 127.0.0.1
   std::uint16_t port = 0;                  // 0: any
   std::string locale = {};                 // under which the server runs
 };

@@ -180,14 +180,22 @@ class OutboxRelay final : public Relay {
       return fail(std::move(error));
     }
     to.partitions = ONCE_TRY((*sink)->partitions());
-    to.taken = ONCE_TRY(store_.take(relay_scope, destination));
+    to.taken = ONCE_TRY(take(destination, to.taken));
     to.producer = producer_name(to.taken.offset + 1);
     to.sink = std::move(*sink);
     return {};
   }
 
-  // A store that went back may give a fence twice: to us, and to a person who restarts the
-  // destination. So we look whether we still are who we were.
+  // A destination that needs a person is opened again and again. While nobody else has taken it,
+  // it stays ours: every take is a line in the operation log.
+  Result<Position> take(const std::string& destination, const Position& last) {
+    const Position now = ONCE_TRY(store_.position(relay_scope, destination));
+    if (last.fence != 0 && now == last) return last;
+    return store_.take(relay_scope, destination);
+  }
+
+  // Rows that another relay has given their routes, after a person has restarted the destination,
+  // must not be sent in the name that we had before.
   Status check_current(const std::string& destination, const Target& to) {
     const Position now = ONCE_TRY(store_.position(relay_scope, destination));
     if (now == to.taken) return {};

@@ -78,16 +78,14 @@ operate::Job job_of(const BridgeFlags& flags, const PipelineOptions& options, So
           .options = options,
           .destinations = {{flags.to, destination, "once bridge"}},
           .relay_name = options.scope,
+          .has_effects = false,
           .takes_turns = operate::is_for_one_process(flags.from)};
 }
 
-// Copies to the end, or until a signal comes. `stopped` says which.
-Result<int> copy(const BridgeFlags& flags, const PipelineOptions& options, Output& output,
-                 bool& stopped) {
+// Copies to the end, or until a signal comes; answers as run_until_stopped does.
+Result<std::optional<int>> copy(const BridgeFlags& flags, const PipelineOptions& options,
+                                operate::Patience& patience, SignalWatch& signals, Output& output) {
   const std::string from = flags.follow ? flags.from : ONCE_TRY(audit::url_that_ends(flags.from));
-  SignalWatch signals;
-  operate::Patience patience(flags.running.wait_s,
-                             [&](const std::string& text) { output.talk(text); });
   operate::PacedSource source(
       ONCE_TRY(patience.until_there("the source", [&] { return open_source(from); })), flags.rate);
   const auto state =
@@ -97,10 +95,8 @@ Result<int> copy(const BridgeFlags& flags, const PipelineOptions& options, Outpu
       ONCE_TRY(verify(source.traits(), state->traits(), job.handler, options));
   tell_warnings(source, output);
   output.talk(fmt::format("once bridge: {}", promise));
-  const auto code = run_until_stopped(std::move(job), {flags.running.stats_every_s, flags.follow},
-                                      patience, signals, output);
-  stopped = signals.came() != 0;
-  return code;
+  return run_until_stopped(std::move(job), {flags.running.stats_every_s, flags.follow}, patience,
+                           signals, output);
 }
 
 void write(const audit::BridgeReport& report, Output& output) {
@@ -116,9 +112,14 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
   output.quiet = flags.running.quiet;
   for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
   const PipelineOptions options = ONCE_TRY(options_of(flags));
-  bool stopped = false;
-  const int code = ONCE_TRY(copy(flags, options, output, stopped));
-  if (flags.follow || stopped) return code;
+  {
+    SignalWatch signals;
+    operate::Patience patience(flags.running.wait_s,
+                               [&](const std::string& text) { output.talk(text); });
+    const int code =
+        ONCE_TRY(run_in_turns([&] { return copy(flags, options, patience, signals, output); }));
+    if (flags.follow || signals.came() != 0) return code;
+  }
   const audit::BridgeReport report =
       ONCE_TRY(audit::audit_bridge(flags.from, flags.to, options.id));
   write(report, output);

@@ -72,6 +72,7 @@ operate::Job job_of(const Plan& plan, const Parts& parts) {
                    .handler = handler_of(parts.recipe),
                    .options = plan.options,
                    .relay_name = plan.relay_name,
+                   .has_effects = !plan.steps.empty(),
                    .takes_turns = operate::is_for_one_process(plan.source_url)};
   for (const EmitRule& emit : plan.emits)
     job.destinations.push_back({emit.to, emit.destination, plan.text_of(emit.place)});
@@ -111,11 +112,13 @@ Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   }
   SignalWatch signals;
   operate::Patience patience(flags.running.wait_s, tell);
-  Parts parts = ONCE_TRY(open_parts(plan, patience));
-  tell_warnings(*parts.source, output);
-  output.talk(fmt::format("{}: {}", plan.file, parts.promise));
-  return run_until_stopped(job_of(plan, parts), {flags.running.stats_every_s}, patience, signals,
-                           output);
+  return run_in_turns([&]() -> Result<std::optional<int>> {
+    const Parts parts = ONCE_TRY(open_parts(plan, patience));
+    tell_warnings(*parts.source, output);
+    output.talk(fmt::format("{}: {}", plan.file, parts.promise));
+    return run_until_stopped(job_of(plan, parts), {flags.running.stats_every_s}, patience, signals,
+                             output);
+  });
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {

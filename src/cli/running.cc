@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cli/exit_code.h"
@@ -23,21 +24,23 @@ constexpr std::string_view overdue =
     "what is in hand cannot be finished: ending as after a crash. What is not committed is handled "
     "after the next start";
 
-// Sentences from any thread, for the one that writes.
+// Sentences and errors from any thread, for the one that writes.
 class Notes {
  public:
-  void add(std::string note) {
+  using Note = std::variant<std::string, Error>;
+
+  void add(Note note) {
     const std::scoped_lock lock(mutex_);
     notes_.push_back(std::move(note));
   }
-  std::vector<std::string> take() {
+  std::vector<Note> take() {
     const std::scoped_lock lock(mutex_);
     return std::exchange(notes_, {});
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::string> notes_;
+  std::vector<Note> notes_;
 };
 
 // What is known while it runs, for people.
@@ -93,9 +96,12 @@ class Watch {
   }
 
   void tell_notes() {
-    for (const std::string& note : notes_.take()) {
+    for (const Notes::Note& note : notes_.take()) {
       progress_.clear();
-      output_.talk(note);
+      if (const auto* error = std::get_if<Error>(&note))
+        output_.complain(*error);
+      else
+        output_.talk(std::get<std::string>(note));
     }
   }
   static std::uint64_t handled_by(const Statistics& s) {
@@ -162,11 +168,14 @@ void tell_warnings(const Source& source, Output& output) {
   for (const std::string& warning : source.traits().warnings) output.talk("warning: " + warning);
 }
 
-Result<int> run_until_stopped(operate::Job job, const RunningView& view,
-                              operate::Patience& patience, SignalWatch& signals, Output& output) {
+Result<std::optional<int>> run_until_stopped(operate::Job job, const RunningView& view,
+                                             operate::Patience& patience, SignalWatch& signals,
+                                             Output& output) {
   Notes notes;
+  const std::string name = job.name;
   const auto runner = ONCE_TRY(operate::Runner::make(
-      std::move(job), patience, [&](std::string note) { notes.add(std::move(note)); }));
+      std::move(job), patience, [&](std::string note) { notes.add(std::move(note)); },
+      [&](const Error& error) { notes.add(error); }));
   Watch watch(view.stats_every_s, *runner, notes, output);
   Status ran;
   {
@@ -182,9 +191,18 @@ Result<int> run_until_stopped(operate::Job job, const RunningView& view,
     ran = runner->run();
   }
   watch.clear();
+  if (runner->was_overtaken()) {
+    output.talk(fmt::format("{}: {}; standing by", name, ran.error().text));
+    return std::nullopt;
+  }
   if (view.report) watch.report();
   if (!ran) return fail(ran.error());
   return signals.came() == SIGINT ? exit_interrupted : exit_ok;
+}
+
+Result<int> run_in_turns(const std::function<Result<std::optional<int>>()>& turn) {
+  while (true)
+    if (const std::optional<int> code = ONCE_TRY(turn())) return *code;
 }
 
 }  // namespace once::cli

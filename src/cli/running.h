@@ -4,6 +4,7 @@
 #include <once/source.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "cli/output.h"
@@ -36,9 +37,13 @@ struct RunningView {
 
 // Runs a job to its end, or until a signal comes; shows how it goes, and what became of the
 // messages. Besides the threads of the runner, one waits for signals and draws. Answers the exit
-// code.
-[[nodiscard]] Result<int> run_until_stopped(operate::Job job, const RunningView& view,
-                                            operate::Patience& patience, SignalWatch& signals,
-                                            Output& output);
+// code; nothing, if another process took the turn: then it is to be called again with everything
+// opened anew, and stands by.
+[[nodiscard]] Result<std::optional<int>> run_until_stopped(operate::Job job,
+                                                           const RunningView& view,
+                                                           operate::Patience& patience,
+                                                           SignalWatch& signals, Output& output);
+// Runs `turn`, which ends with run_until_stopped, until there is an exit code.
+[[nodiscard]] Result<int> run_in_turns(const std::function<Result<std::optional<int>>()>& turn);
 
 }  // namespace once::cli

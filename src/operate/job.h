@@ -27,6 +27,7 @@ struct Job {
   PipelineOptions options;
   std::vector<Destination> destinations = {};
   std::string relay_name = {};  // before the names of the producers that send
+  bool has_effects = true;      // the handler does more than emit messages
   bool takes_turns = false;     // one process at a time can read the source; the others stand by
 };
 

@@ -4,19 +4,12 @@
 #include <algorithm>
 
 namespace once::operate {
-namespace {
-
-bool may_try_again(const Error& error) {
-  return error.remedy == Remedy::retry || error.remedy == Remedy::recheck;
-}
-
-}  // namespace
 
 Status run_relay(Relay& relay, const RelayPace& pace, const RelayGoOn& go_on) {
   std::int64_t away_ms = pace.idle_ms;
   while (true) {
     const Result<std::size_t> result = relay.step();
-    if (!result && !may_try_again(result.error())) return fail(result.error());
+    if (!result && !is_transient(result.error().remedy)) return fail(result.error());
     RelayStep step{.state = relay.state()};
     if (result) {
       step.sent = *result;

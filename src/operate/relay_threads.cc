@@ -43,8 +43,9 @@ Error unsent(Error error) {
 
 }  // namespace
 
-Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job, Tell tell) {
-  std::unique_ptr<RelayThreads> made(new RelayThreads(job, std::move(tell)));
+Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job, Tell tell,
+                                                         TellError tell_error) {
+  std::unique_ptr<RelayThreads> made(new RelayThreads(job, std::move(tell), std::move(tell_error)));
   ONCE_TRY(check_left_behind(job));
   std::set<std::string> seen;
   for (const Destination& destination : job.destinations)
@@ -98,13 +99,9 @@ void RelayThreads::note(Line& line, std::string text) {
   tell_(std::move(text));
 }
 
-void RelayThreads::failed(const Error& error) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (error_) return;
-    error_ = unsent(error);
-  }
-  on_failure_();
+void RelayThreads::keep(const Error& error) {
+  const std::scoped_lock lock(mutex_);
+  if (!error_) error_ = unsent(error);
 }
 
 // Whether to go on. While finishing an idle line ends at once, and the others when it is time.
@@ -119,13 +116,33 @@ bool RelayThreads::wait(std::int64_t wait_ms, bool is_idle) {
 
 void RelayThreads::work(Line& line) {
   try {
-    const Status done =
-        run_relay(*line.relay, {}, [&](const RelayStep& step) { return go_on(line, step); });
-    count(line, line.relay->state());
-    if (!done) failed(done.error());
+    while (true) {
+      const Status done =
+          run_relay(*line.relay, {}, [&](const RelayStep& step) { return go_on(line, step); });
+      count(line, line.relay->state());
+      if (done) return;
+      const bool needs_person = !is_transient(done.error().remedy);
+      if (needs_person && wait_for_person(line, done.error())) continue;
+      keep(done.error());
+      if (needs_person && !has_other_work()) on_failure_();
+      return;
+    }
   } catch (const std::exception& exception) {
-    failed(error_from_exception(exception));
+    keep(error_from_exception(exception));
+    on_failure_();
   }
+}
+
+// Whether to try again. At the end there is nothing to wait for where only a person can help.
+bool RelayThreads::wait_for_person(Line& line, const Error& error) {
+  if (!has_other_work()) return false;
+  if (line.said != error.text) {
+    line.said = error.text;
+    Error told = error;
+    told.text += "; its messages wait in the outbox, and the rest goes on";
+    tell_error_(told);
+  }
+  return wait(RelayPace().away_ms_max, true);
 }
 
 void RelayThreads::count(Line& line, const RelayState& state) {
@@ -139,7 +156,10 @@ void RelayThreads::count(Line& line, const RelayState& state) {
 
 bool RelayThreads::go_on(Line& line, const RelayStep& step) {
   count(line, step.state);
-  if (step.sent > 0) return true;
+  if (step.sent > 0) {
+    line.said.clear();  // what comes back is told again
+    return true;
+  }
   if (step.away != nullptr)
     note(line, fmt::format("{}: waiting: {}", line.to, step.away->text));
   else if (!step.state.sender.empty())

@@ -23,20 +23,26 @@ namespace once::operate {
 
 // Sends what a job emits while its pipeline runs. Each destination has a thread and a relay of its
 // own: one that is away or in trouble holds up no other, and the sequences of two destinations
-// never meet at one topic.
+// never meet at one topic. A destination that needs a person (diverged, no right to write) is told
+// as an error and tried again until the end, since the person may act at any time. Meanwhile its
+// messages wait in the outbox; neither the pipeline nor the other destinations wait for it. Only
+// where there is nothing else to do (a copy to one destination) does the error end the run.
 class RelayThreads {
  public:
   // Looks whether the destinations are there; they are opened when there is something to send.
   // The job outlives it. Rows that wait for a destination that the job no longer has are an error.
-  // `tell` gets, once each, who sends instead, what is waited for, and what was parked.
-  static Result<std::unique_ptr<RelayThreads>> open(const Job& job, Tell tell);
+  // `tell` gets, once each, who sends instead, what is waited for, and what was parked;
+  // `tell_error` gets errors for which a person has to act.
+  static Result<std::unique_ptr<RelayThreads>> open(const Job& job, Tell tell,
+                                                    TellError tell_error);
   ~RelayThreads();
 
-  // `on_failure` is called at most once, from a thread, when a destination cannot go on.
+  // `on_failure` is called from a thread when the run has to end.
   void start(std::function<void()> on_failure);
 
   // Sends what is left and ends. While a destination is away it is tried again for this long; what
-  // then is left waits in the outbox for the next run, or for the process that sends there.
+  // then is left waits in the outbox for the next run, or for the process that sends there. The
+  // error is that of a destination that could not be sent to.
   [[nodiscard]] Status finish(std::int64_t patience_ms);
 
   std::uint64_t sent() const;
@@ -48,21 +54,26 @@ class RelayThreads {
     std::unique_ptr<Relay> relay;
     std::atomic<std::uint64_t> sent{0};
     std::atomic<std::uint64_t> parked{0};
-    std::string said = {};  // the last note
+    std::string said = {};  // the last note or error
     std::thread thread = {};
   };
 
-  RelayThreads(const Job& job, Tell tell) : job_(job), tell_(std::move(tell)) {}
+  RelayThreads(const Job& job, Tell tell, TellError tell_error)
+      : job_(job), tell_(std::move(tell)), tell_error_(std::move(tell_error)) {}
   Status add(const Destination& destination);
   void work(Line& line);
   bool go_on(Line& line, const RelayStep& step);
   void count(Line& line, const RelayState& state);
+  bool wait_for_person(Line& line, const Error& error);
   bool wait(std::int64_t wait_ms, bool is_idle);
   void note(Line& line, std::string text);
-  void failed(const Error& error);
+  // Whether something goes on when one destination cannot.
+  bool has_other_work() const { return job_.has_effects || lines_.size() > 1; }
+  void keep(const Error& error);  // the first one, for the end
 
   const Job& job_;
   const Tell tell_;
+  const TellError tell_error_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::function<void()> on_failure_;
 

@@ -37,14 +37,15 @@ Json json_of(const RunStatistics& statistics) {
           {"lag", s.lag}};
 }
 
-Result<std::unique_ptr<Runner>> Runner::make(Job job, Patience& patience, Tell tell) {
+Result<std::unique_ptr<Runner>> Runner::make(Job job, Patience& patience, Tell tell,
+                                             TellError tell_error) {
   std::unique_ptr<Runner> made(new Runner(std::move(job), std::move(tell)));
   const Job& its = made->job_;
   made->pipeline_ = ONCE_TRY(patience.until_there("the store", [&] {
     return Pipeline::make(its.source, its.store, its.handler, its.options);
   }));
-  made->relays_ = ONCE_TRY(
-      patience.until_there("a destination", [&] { return RelayThreads::open(its, made->tell_); }));
+  made->relays_ = ONCE_TRY(patience.until_there(
+      "a destination", [&] { return RelayThreads::open(its, made->tell_, tell_error); }));
   return made;
 }
 
@@ -53,13 +54,15 @@ Status Runner::run() {
     relays_->start([this] { pipeline_->stop(); });
     return pipeline_->run();
   });
-  const Status sent = relays_->finish(stopped_ ? send_at_stop_ms : send_at_end_ms);
+  was_overtaken_ = !ran && ran.error().tag == "fenced" && takes_turns() && !stopped_;
+  const bool is_at_end = !stopped_ && !was_overtaken_;
+  const Status sent = relays_->finish(is_at_end ? send_at_end_ms : send_at_stop_ms);
   return ran ? sent : ran;
 }
 
 // Where only one process can read the source, the others wait here until it is their turn.
 Status Runner::in_turn(const std::function<Status()>& work) {
-  if (!job_.takes_turns || job_.store.claims() == nullptr) return work();
+  if (!takes_turns()) return work();
   const std::string& scope = job_.options.scope;
   PipelineRole role(job_.store, scope);
   const bool ours = ONCE_TRY(role.await(

@@ -26,14 +26,18 @@ Json json_of(const RunStatistics& statistics);
 // First the pipeline ends, then what it emitted is sent.
 class Runner {
  public:
-  // Opens what the job needs, with patience. `tell` lives as long as the runner does and is called
-  // from any thread.
-  [[nodiscard]] static Result<std::unique_ptr<Runner>> make(Job job, Patience& patience, Tell tell);
+  // Opens what the job needs, with patience. `tell` and `tell_error` live as long as the runner
+  // does and are called from any thread.
+  [[nodiscard]] static Result<std::unique_ptr<Runner>> make(Job job, Patience& patience, Tell tell,
+                                                            TellError tell_error);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
   // To the end of the source, if the options say so, or until it is stopped. Called once.
   [[nodiscard]] Status run();
+  // After an error of `run`: another process took the turn while this one did not answer (it was
+  // frozen, or cut off from the store). A new runner, with everything opened anew, stands by.
+  bool was_overtaken() const { return was_overtaken_; }
 
   // From any thread: finish what is in hand, and end.
   void stop();
@@ -44,11 +48,13 @@ class Runner {
 
  private:
   Runner(Job job, Tell tell) : job_(std::move(job)), tell_(std::move(tell)) {}
+  bool takes_turns() const { return job_.takes_turns && job_.store.claims() != nullptr; }
   Status in_turn(const std::function<Status()>& work);
 
   const Job job_;
   const Tell tell_;
   std::atomic<bool> stopped_{false};
+  bool was_overtaken_ = false;
   // Threads end before what they call: relays before the pipeline.
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<RelayThreads> relays_;

@@ -50,10 +50,12 @@ class RunnerTest : public ::testing::Test {
 
   Result<std::unique_ptr<Runner>> make(Job made) {
     Patience none(0, [](const std::string&) {});
-    return Runner::make(std::move(made), none, [this](std::string note) {
+    const auto add = [this](std::string note) {
       const std::scoped_lock lock(mutex_);
       notes_.push_back(std::move(note));
-    });
+    };
+    return Runner::make(std::move(made), none, add,
+                        [add](const Error& error) { add("error: " + error.text); });
   }
 
   std::vector<std::string> ids_sent() const {

@@ -61,6 +61,36 @@ TEST_F(OutboxCli, a_file_pipeline_that_is_started_twice_stands_by_and_takes_over
   expect_announced({"deposit-0", "deposit-1", "deposit-2"});
 }
 
+// Frozen for longer than its lease, it is replaced; when it comes back, it is one that stands by.
+TEST_F(OutboxCli, a_file_pipeline_that_was_frozen_and_replaced_stands_by_again) {
+  const std::string file = write(endless_run());
+  Program first({"run", file});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  auto second = std::make_unique<Program>(Lines{"run", file});
+  ::kill(first.pid(), SIGSTOP);
+  send(line("deposit-1", "ann", 1));
+  wait_for([&] { return sql("SELECT count(*) FROM flow") == Lines{"2"}; });
+  ::kill(first.pid(), SIGCONT);
+  wait_for([&] { return announced_count() == 2; });  // the frozen one could not let go of the topic
+  send(line("deposit-2", "ann", 1));
+  wait_for([&] { return announced_count() == 3; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  ASSERT_EQ(::kill(first.pid(), 0), 0) << "it has ended";
+  ::kill(second->pid(), SIGTERM);
+  EXPECT_EQ(second->wait().exit_code, 0);
+  send(line("deposit-3", "ann", 1));
+  wait_for([&] { return announced_count() == 4; });
+  ::kill(first.pid(), SIGTERM);
+  const Answer answer = first.wait();
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("another owner has been here; standing by"), std::string::npos)
+      << answer.err;
+  const Lines all{"deposit-0", "deposit-1", "deposit-2", "deposit-3"};
+  expect_books(all);
+  expect_announced(all);
+}
+
 TEST_F(OutboxCli, one_that_stands_by_ends_when_it_is_told) {
   const std::string file = write(endless_run());
   Program first({"run", file});
@@ -141,6 +171,45 @@ TEST_F(OutboxCli, a_destination_that_was_created_again_is_an_error_with_a_repair
   outbox({"restart", destination(), "--reason", "created again"});
   EXPECT_EQ(run(announced_run()).exit_code, 0);
   expect_announced({"deposit-1"});
+}
+
+// Two destinations, one of which was created again. Effects and the other destination go on, and
+// when somebody has decided, so does this one, in the same run.
+TEST_F(OutboxCli, a_destination_that_needs_a_person_holds_up_nothing_else) {
+  ASSERT_EQ(run_once({"topic", "create", topic("copy")}).exit_code, 0);
+  const std::string emit_copy = "[[emit]]\nto = \"file:${RUN_DIR}/copy\"\n";
+  const auto copies = [&] { return run_once({"consume", topic("copy"), "-o", "json"}).lines(); };
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run() + emit_copy).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "delete", topic("copy")}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", topic("copy")}).exit_code, 0);
+
+  Program program({"run", write(endless_run() + emit_copy), "--quiet"});
+  Lines ids{"deposit-0"};
+  for (int i = 1; i < 4; ++i) {
+    ids.push_back("deposit-" + std::to_string(i));
+    send(line(ids.back(), "ann", 1));
+    wait_for([&] { return announced_count() == ids.size(); });
+  }
+  expect_announced(ids);
+  expect_books(ids);
+  EXPECT_TRUE(copies().empty());
+  const auto takes = [&] {
+    return sql("SELECT count(*) FROM once_operation WHERE action = 'take'");
+  };
+  const Lines taken = takes();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  EXPECT_EQ(takes(), taken) << "trying again leaves no lines in the operation log";
+  outbox({"restart", "run/deposits/file:${RUN_DIR}/copy", "--reason", "created again"});
+  wait_for([&] { return copies().size() == 3; });
+  ::kill(program.pid(), SIGTERM);
+  const Answer answer = program.wait();
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("error[diverged]"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find("the rest goes on"), std::string::npos) << answer.err;
+  Lines copied;
+  for (const std::string& text : copies()) copied.push_back(Json::parse(text)["id"]);
+  EXPECT_EQ(copied, (Lines{"deposit-1", "deposit-2", "deposit-3"}));
 }
 
 // Each store has an identity, under which it sends.

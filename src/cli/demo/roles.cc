@@ -59,12 +59,13 @@ Status run_pipeline(const std::string& role, std::string_view topic, Handler han
   ForgetfulSource source(*log, journal, seed_of_process(settings));
   options.batch_count_max = 50;  // a shop that is never far behind has small batches
   operate::Patience none(0, [](const std::string&) {});  // its parent starts it again
-  const auto runner = ONCE_TRY(operate::Runner::make({.name = role,
-                                                      .source = source,
-                                                      .store = *store,
-                                                      .handler = std::move(handler),
-                                                      .options = std::move(options)},
-                                                     none, [](const std::string&) {}));
+  const auto runner = ONCE_TRY(operate::Runner::make(
+      {.name = role,
+       .source = source,
+       .store = *store,
+       .handler = std::move(handler),
+       .options = std::move(options)},
+      none, [](const std::string&) {}, [](const Error&) {}));
   const Watcher watcher(*runner);
   const Status done = runner->run();
   ONCE_TRY(journal.line({{"end", done ? "asked" : done.error().tag}}));
@@ -132,8 +133,7 @@ Status play_relay(const DemoSettings& settings) {
                                            std::this_thread::sleep_for(milliseconds(step.rest_ms));
                                            return !end_was_asked();
                                          });
-  const bool was_away = !done && (done.error().remedy == Remedy::retry ||  //
-                                  done.error().remedy == Remedy::recheck);
+  const bool was_away = !done && is_transient(done.error().remedy);
   return was_away ? Status() : done;
 }
 

@@ -4,16 +4,32 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
+#include "cli/exit_code.h"
 #include "model/message_view.h"
 #include "operate/message_json.h"
 
 namespace once::cli {
+namespace {
+
+constexpr const char* store_variable = "ONCE_STORE";
+
+}  // namespace
+
+// The parser must not read the variable: the commands of a group share their flags, and it would
+// write those of a command that was not called over the flag of the one that was.
+Result<Books> BooksFlags::open() const {
+  if (store) return Books::open(*store, scope);
+  const char* const from_environment = std::getenv(store_variable);
+  if (from_environment != nullptr && *from_environment != '\0')
+    return Books::open(from_environment, scope);
+  return fail_usage(
+      fmt::format("--store is required; name the store with it, or set {}", store_variable));
+}
 
 void add_store(CLI::App& command, BooksFlags& flags) {
   command.add_option("--store", flags.store, "The store: sqlite:PATH; or set ONCE_STORE")
-      ->required()
-      ->envname("ONCE_STORE")
       ->option_text("URL");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,10 +21,11 @@ using operate::time_text;
 
 // Into which store a person looks, and into whose part of it.
 struct BooksFlags {
-  std::string store;
+  std::optional<std::string> store;
   std::string scope;  // empty: all of them, or the only one
 
-  [[nodiscard]] Result<Books> open() const { return Books::open(store, scope); }
+  // The environment is read only if there is no flag, even an empty one.
+  [[nodiscard]] Result<Books> open() const;
 };
 
 void add_store(CLI::App& command, BooksFlags& flags);  // only the store

@@ -35,6 +35,9 @@ void add_position(CLI::App& app, Context& context);
 void add_horizon(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 
+// All of them, in the order in which the help shows them.
+void add_commands(CLI::App& app, Context& context);
+
 // Every command has -o; a stream of values also takes jsonl.
 void add_output(CLI::App& command, Context& context);
 

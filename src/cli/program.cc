@@ -83,6 +83,23 @@ int run_action(Context& context) {
 
 }  // namespace
 
+void add_commands(CLI::App& app, Context& context) {
+  add_demo(app, context);
+  add_topic(app, context);
+  add_produce(app, context);
+  add_consume(app, context);
+  add_run(app, context);
+  add_audit(app, context);
+  add_bridge(app, context);
+  add_trace(app, context);
+  add_ledger(app, context);
+  add_park(app, context);
+  add_outbox(app, context);
+  add_claims(app, context);
+  add_position(app, context);
+  add_horizon(app, context);
+}
+
 void add_output(CLI::App& command, Context& context) {
   static const std::map<std::string, Format> formats{
       {"table", Format::table}, {"json", Format::json}, {"jsonl", Format::jsonl}};
@@ -100,20 +117,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_text(), "Print the version and exit");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
-  add_demo(app, context);
-  add_topic(app, context);
-  add_produce(app, context);
-  add_consume(app, context);
-  add_run(app, context);
-  add_audit(app, context);
-  add_bridge(app, context);
-  add_trace(app, context);
-  add_ledger(app, context);
-  add_park(app, context);
-  add_outbox(app, context);
-  add_claims(app, context);
-  add_position(app, context);
-  add_horizon(app, context);
+  add_commands(app, context);
   const std::span<char* const> arguments(argv + 1,
                                          argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
   learn_addresses(arguments, context.output.secrets);

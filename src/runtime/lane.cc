@@ -338,7 +338,7 @@ Status Lane::failed(const Error& error, Content content) {
   if (spoiled_by_someone_) return isolate(error);
   switch (error.remedy) {
     case Remedy::retry: wait_for_store(error); return {};
-    case Remedy::recheck: doubt_ = content; return {};
+    case Remedy::recheck: doubt_ = {content, error}; return {};
     case Remedy::park: return isolate(error);
     case Remedy::stop:
       if (error.tag == "fenced" && content.advance && ONCE_TRY(arrived_late())) return {};
@@ -396,9 +396,10 @@ void Lane::wait_for_store(const Error& why) {
       parts_.clock.ticks_ns() + backoff_ms(parts_.options.retry, store_failures_) * ns_per_ms;
 }
 
-// Unknown is an answer, and the store knows better: look, then go on from what is true.
+// Unknown is an answer, and the store knows better: look, then go on from what is true. What did
+// not happen is tried again as slowly as what failed: the next answer may be lost, too.
 Status Lane::resolve_doubt() {
-  const Content content = *doubt_;
+  const auto [content, why] = *doubt_;
   ++parts_.counters.rechecked;
   if (content.advance) {
     const auto now = positions_now();
@@ -416,14 +417,17 @@ Status Lane::resolve_doubt() {
       committed(content);
     } else {
       // It may still come. What has moved elsewhere was moved by one that came late before it.
-      adopt(*now);
+      if (!adopt(*now)) wait_for_store(why);
       for (const auto& [partition, position] : *now) partition->doubted = true;
     }
   } else {
     doubt_.reset();
     // Work without a position: with ids, the ledger tells at the next attempt; at least once, it
     // may be repeated; at most once, it must not be.
-    if (parts_.options.semantics == Semantics::at_most_once) committed(content);
+    if (parts_.options.semantics == Semantics::at_most_once)
+      committed(content);
+    else
+      wait_for_store(why);
   }
   drop_leaving();
   return {};

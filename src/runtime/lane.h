@@ -123,6 +123,11 @@ class Lane {
     bool advance = false;
     bool work = false;
   };
+  // A commit of `selected_` whose outcome is not known.
+  struct Doubt {
+    Content content;
+    Error why;
+  };
 
   // What an attempt did, counted only once it is committed.
   struct Tally {
@@ -194,7 +199,7 @@ class Lane {
   std::vector<std::unique_ptr<Owned>> leaving_;
   std::deque<std::unique_ptr<Task>> tasks_;
   std::vector<Item*> selected_;
-  std::optional<Content> doubt_;  // the commit of `selected_` whose outcome is not known
+  std::optional<Doubt> doubt_;
   Tally tally_;
   std::vector<std::size_t> freed_;    // of this attempt: those whose ids stay free
   std::optional<std::size_t> cut_;    // this attempt has to end before this message

@@ -369,6 +369,21 @@ TEST_F(LaneTest, an_unknown_commit_that_did_not_happen_is_done_again) {
   EXPECT_EQ(counters_.rechecked, 1u);
 }
 
+// Each attempt may cost a new connection.
+TEST_F(LaneTest, commits_that_never_get_an_answer_are_tried_ever_more_slowly) {
+  fill(10);
+  Lane lane = make();
+  own(lane);
+  int lost = 12;
+  store_.set_commit_fault(
+      [&] { return lost-- > 0 ? CommitFault::lost_before : CommitFault::none; });
+  lane.push(source_.batch("p0"));
+  const std::int64_t began_ns = clock_.ticks_ns();
+  drain(lane);
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10));
+  EXPECT_GT(clock_.ticks_ns() - began_ns, 15'000'000'000);
+}
+
 TEST_F(LaneTest, an_unknown_commit_of_lanes_without_positions_is_told_by_the_ledger) {
   fill(10);
   Lane lane({.store = store_,

@@ -119,6 +119,76 @@ TEST_P(Borders, a_procedure_that_commits_ends_the_run_and_leaves_nothing) {
   EXPECT_EQ(sql("SELECT id FROM called ORDER BY n"), ids);
 }
 
+// A procedure answers once for each of its queries, and then for itself.
+class Procedures : public Borders {
+ protected:
+  // It notes the id, then answers with the rows of so many queries.
+  void define_note(int queries, const std::string& end = "") {
+    std::string body = "INSERT INTO called (id) VALUES (what);";
+    for (int i = 0; i < queries; ++i) body += " SELECT id FROM called;";
+    define(
+        "EXECUTE IMMEDIATE \"CREATE OR REPLACE PROCEDURE note(IN what VARCHAR(200), OUT told "
+        "VARCHAR(200)) BEGIN " +
+        body + end + " SET told = CONCAT('told ', what); END\"");
+  }
+  void SetUp() override {
+    RunServer::SetUp();
+    define("CREATE TABLE called (n BIGINT AUTO_INCREMENT PRIMARY KEY, id VARCHAR(200))");
+  }
+};
+
+// What another step expects, the database refuses or the procedure answers meets its own message
+// only: every id has all of its effects, or is parked and has none.
+TEST_P(Procedures, answers_of_calls_are_told_from_those_of_other_statements) {
+  define("CREATE TABLE told (n BIGINT AUTO_INCREMENT PRIMARY KEY, id VARCHAR(200))");
+  Lines ids;
+  for (const int queries : {0, 1, 2, 3}) {
+    define_note(queries);
+    std::string lines;
+    const auto name = [&](const std::string& kind, int i) {
+      return kind + " " + std::to_string(queries) + "." + std::to_string(i);
+    };
+    for (int i = 0; i < 8; ++i) {
+      ids.push_back(name("ann", i));
+      lines += line(ids.back());
+      if (i % 3 == 0) lines += line(name("eve", i), {{"account", "eve"}});   // has no account
+      if (i % 4 == 1) lines += line(name("much", i), {{"amount", 40'000}});  // for its column
+    }
+    send(lines);
+    const Answer answer =
+        run(changed(plan_with("CALL note(:id, @told)"), "[[emit]]",
+                    "[[do]]\nsql = \"INSERT INTO told (id) VALUES (@told)\"\n[[do]]\nsql = "
+                    "\"UPDATE account SET balance = balance WHERE name = :account\"\nrows = "
+                    "1\n[[emit]]"),
+            {"-o", "json"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.json()["applied"], 8) << queries;
+    EXPECT_EQ(answer.json()["parked"], 5) << queries;
+    expect_books(ids);
+    EXPECT_EQ(sql("SELECT id FROM called ORDER BY n"), ids);
+    Lines told;
+    for (const std::string& id : ids) told.push_back("told " + id);
+    EXPECT_EQ(sql("SELECT id FROM told ORDER BY n"), told);
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM once_parked WHERE id LIKE 'ann%'"), Lines{"0"});
+}
+
+// Behind rows that were answered already.
+TEST_P(Procedures, one_that_fails_between_its_queries_parks_its_own_message) {
+  define_note(2,
+              " IF what LIKE 'bad%' THEN SIGNAL SQLSTATE '45000'; END IF; SELECT CAST('x' AS "
+              "INT); SELECT 1;");
+  send(line("first") + line("bad") + line("last"));
+  const Answer answer = run(plan_with("CALL note(:id, @told)"), {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["parked"], 1);
+  expect_books({"first", "last"});
+  EXPECT_EQ(sql("SELECT id FROM called ORDER BY n"), (Lines{"first", "last"}));
+  EXPECT_EQ(sql("SELECT id FROM once_parked"), Lines{"bad"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Mariadb, Procedures, ::testing::Values(mariadb()));
+
 // As text it would be computed in floating point.
 TEST_P(Borders, decimals_stay_exact) {
   define("CREATE TABLE purse (id INT PRIMARY KEY, amount DECIMAL(30, 2) NOT NULL)");

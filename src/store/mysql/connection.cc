@@ -236,6 +236,13 @@ void MysqlConnection::flush_packet(std::span<const Pending> pending) {
       remember(fail(error(SqlStage::commit, "COMMIT")));
     return;
   }
+  if (!mysql_more_results(&handle_)) return;
+  // Whose answer was whose is not certain then, not even that of a commit.
+  broken_ = true;
+  remember(fail(Remedy::stop, "protocol",
+                fmt::format("{}: the server gave more answers than {} statements have, the last of "
+                            "them \"{}\"",
+                            where_, pending.size(), shortened(pending.back().statement))));
 }
 
 bool MysqlConnection::command(std::string_view statement) {
@@ -287,9 +294,16 @@ std::optional<std::string> MysqlConnection::text_of_command(std::string_view sta
     if (answer.rows() == 1) text = answer.bytes(0, 0);
   }
   // What the block as a whole answers follows.
-  while (mysql_more_results(&handle_))
-    if (mysql_next_result(&handle_) != 0) return std::nullopt;
+  if (!discard_answers()) return std::nullopt;
   return text;
+}
+
+bool MysqlConnection::discard_answers() {
+  while (mysql_more_results(&handle_)) {
+    if (mysql_next_result(&handle_) != 0) return false;
+    if (MYSQL_RES* const result = mysql_store_result(&handle_)) mysql_free_result(result);
+  }
+  return true;
 }
 
 Result<std::int64_t> MysqlConnection::run_bulk(const std::string& statement,
@@ -303,20 +317,32 @@ Result<std::int64_t> MysqlConnection::run_bulk(const std::string& statement,
   return *touched;
 }
 
-bool MysqlConnection::receive(const Pending& pending, bool failed) {
-  if (!failed) {
+// Every query of a procedure answers with its rows; what the call itself answers has none, and is
+// the last. The first of them counts.
+std::unique_ptr<MysqlAnswer> MysqlConnection::take_answer(const StatementPieces& pieces) {
+  std::unique_ptr<MysqlAnswer> first;
+  bool is_last = false;
+  while (!is_last) {
     MYSQL_RES* const result = mysql_store_result(&handle_);
-    failed = result == nullptr && mysql_field_count(&handle_) != 0;
-    if (!failed) {
-      auto answer = std::make_unique<MysqlAnswer>(
-          result, static_cast<std::int64_t>(mysql_affected_rows(&handle_)));
-      watch(pending.stage, pending.statement);
-      if (pending.then && pending.is_counted) remember(pending.then(std::move(answer)));
-      return true;
-    }
+    if (result == nullptr && mysql_field_count(&handle_) != 0) return nullptr;
+    is_last = result == nullptr || !pieces.is_call();
+    auto answer = std::make_unique<MysqlAnswer>(
+        result, static_cast<std::int64_t>(mysql_affected_rows(&handle_)));
+    if (!first) first = std::move(answer);
+    if (!is_last && mysql_next_result(&handle_) != 0) return nullptr;
   }
-  tell(pending, error(pending.stage, pending.statement));
-  return false;
+  return first;
+}
+
+bool MysqlConnection::receive(const Pending& pending, bool failed) {
+  auto answer = failed ? nullptr : take_answer(*pending.pieces);
+  if (!answer) {
+    tell(pending, error(pending.stage, pending.statement));
+    return false;
+  }
+  watch(pending.stage, pending.statement);
+  if (pending.then && pending.is_counted) remember(pending.then(std::move(answer)));
+  return true;
 }
 
 void MysqlConnection::tell(const Pending& pending, Error error) {

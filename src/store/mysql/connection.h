@@ -137,6 +137,10 @@ class MysqlConnection final : public SqlConnection {
   std::optional<std::string> text_of_command(std::string_view statement);
   // False: what is behind it was not run.
   bool receive(const Pending& pending, bool failed);
+  // All that one statement answers. Null: it failed.
+  std::unique_ptr<MysqlAnswer> take_answer(const StatementPieces& pieces);
+  // Answers that nobody wants are in the way of the next statement. False: the connection broke.
+  bool discard_answers();
   void tell(const Pending& pending, Error error);
   void remember(const Status& done);
   Error error(SqlStage stage, std::string_view statement);

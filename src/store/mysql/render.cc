@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/hex.h"
+#include "model/handler_statement.h"
 #include "model/sql_update.h"
 #include "store/mysql/joinable.h"
 
@@ -108,6 +109,7 @@ Result<StatementPieces> StatementPieces::cut(std::string_view statement) {
   StatementPieces made;
   made.statement_ = statement;
   made.is_joinable_ = once::is_joinable(statement);
+  made.is_call_ = first_keyword(statement, SqlDialect::mysql) == "call";
   made.may_change_tables_ = once::may_change_tables(statement);
   made.pieces_.emplace_back();
   std::string_view wrong;

@@ -25,6 +25,8 @@ class StatementPieces {
   // were checked.
   void render(std::span<const Value> values, std::string& into) const;
   bool is_joinable() const { return is_joinable_; }
+  // It runs a procedure, whose queries all answer.
+  bool is_call() const { return is_call_; }
   bool may_change_tables() const { return may_change_tables_; }
   // With one `?` for each parameter, as a server prepares it.
   std::string prepared() const;
@@ -33,6 +35,7 @@ class StatementPieces {
   std::string statement_;
   std::vector<std::string> pieces_;  // before, between and behind the parameters
   bool is_joinable_ = false;
+  bool is_call_ = false;
   bool may_change_tables_ = false;
 };
 

@@ -69,13 +69,7 @@ bool MysqlConnection::reset() {
   pending_bytes_ = 0;
   first_ = {};
   if (broken_) return false;
-  // Answers that nobody took are in the way of the next statement.
-  while (mysql_more_results(&handle_)) {
-    if (mysql_next_result(&handle_) != 0) return false;
-    MYSQL_RES* const result = mysql_store_result(&handle_);
-    if (result != nullptr) mysql_free_result(result);
-  }
-  if (!end_transaction()) return false;
+  if (!discard_answers() || !end_transaction()) return false;
   if (!session_changed_) return true;
   // Variables, temporary tables, locks and prepared statements go.
   session_changed_ = false;

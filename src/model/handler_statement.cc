@@ -29,15 +29,24 @@ constexpr std::array<std::string_view, 14> mysql_words{
     "select", "insert", "update",  "delete",   "replace", "with", "values",
     "call",   "do",     "explain", "describe", "desc",    "show", "set"};
 
-// SET of these ends a transaction or decides how a commit works ...
-constexpr std::array<std::string_view, 2> mysql_refused_settings{"autocommit", "completion_type"};
-// ... and SET STATEMENT ... FOR runs another statement.
-constexpr std::array<std::string_view, 4> mysql_refused_sets{"statement", "password", "transaction",
-                                                             "role"};
+// What changes the session, or the transaction as a whole. SET of MySQL also gives values to user
+// variables, which is no such change.
+constexpr std::array<std::string_view, 3> sqlite_session_words{"pragma", "attach", "detach"};
+constexpr std::array<std::string_view, 3> postgres_session_words{"set", "reset", "load"};
+constexpr std::array<std::string_view, 2> mysql_session_words{"set", "use"};
+
+Words session_words(SqlDialect dialect) {
+  switch (dialect) {
+    case SqlDialect::postgresql: return postgres_session_words;
+    case SqlDialect::mysql: return mysql_session_words;
+    case SqlDialect::sqlite: break;
+  }
+  return sqlite_session_words;
+}
 
 // With these another table of the same name would be found, or none.
-constexpr std::array<std::string_view, 5> postgres_refused_settings{"search_path", "schema", "role",
-                                                                    "authorization", "transaction"};
+constexpr std::array<std::string_view, 3> postgres_hiding_settings{"'search_path'", "'role'",
+                                                                   "'session_authorization'"};
 
 constexpr std::array<std::string_view, 7> plain_words{"select",  "insert", "update", "delete",
                                                       "replace", "with",   "values"};
@@ -53,8 +62,10 @@ bool is_book(std::string_view word) { return word.starts_with("once_") && word !
 struct Summary {
   std::vector<std::string> words;  // in small letters, without what is quoted and variables
   bool names_books = false;
-  bool has_variables = false;  // @name, @@name
-  bool names_search_path = false;
+  bool has_variables = false;          // @name, @@name
+  bool sets_only_variables = false;    // SET @name = ..., @other = ...
+  bool names_hiding_setting = false;   // as a text
+  bool has_statement_comment = false;  // /*! ... */, which MySQL runs
 
   bool has(std::string_view word) const {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -67,23 +78,75 @@ struct Summary {
   }
 };
 
+// Whether SET gives values to nothing but user variables. A target stands behind SET and behind
+// every comma outside of brackets; @@name is a setting.
+class SetTargets {
+ public:
+  void take(SqlPiece piece, std::string_view text) {
+    if (is_blank(piece, text)) return;
+    if (text == "(") ++depth_;
+    if (text == ")") --depth_;
+    switch (expected_) {
+      case Expected::set:
+        is_set_ = lower(text) == "set";
+        expected_ = Expected::sign;
+        break;
+      case Expected::sign:
+        only_variables_ = only_variables_ && text == "@";
+        expected_ = Expected::name;
+        break;
+      case Expected::name:
+        only_variables_ = only_variables_ && text != "@";
+        expected_ = Expected::comma;
+        break;
+      case Expected::comma:
+        if (text == "," && depth_ == 0) expected_ = Expected::sign;
+        break;
+    }
+  }
+  bool are_variables() const { return is_set_ && only_variables_ && expected_ == Expected::comma; }
+
+ private:
+  enum class Expected : std::uint8_t { set, sign, name, comma };
+  static bool is_blank(SqlPiece piece, std::string_view text) {
+    const bool is_comment = piece == SqlPiece::quoted &&
+                            (text.starts_with("/*") || text.starts_with("--") || text[0] == '#');
+    return is_comment || text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+  }
+
+  Expected expected_ = Expected::set;
+  int depth_ = 0;
+  bool is_set_ = false;
+  bool only_variables_ = true;
+};
+
+bool is_statement_comment(std::string_view quoted, SqlDialect dialect) {
+  return dialect == SqlDialect::mysql && (quoted.starts_with("/*!") || quoted.starts_with("/*M!"));
+}
+
 Summary summary_of(std::string_view statement, SqlDialect dialect) {
   const SqlSyntax& syntax = syntax_of(dialect);
   Summary made;
+  SetTargets targets;
   std::size_t signs = 0;  // @ in a row, just before
   split_sql(statement, syntax, [&](SqlPiece piece, std::string_view text) {
+    targets.take(piece, text);
     const bool is_variable = signs == 1;
     signs = text == "@" ? signs + 1 : 0;
     made.has_variables = made.has_variables || signs > 0;
     if (is_variable && piece == SqlPiece::word) return;
     if (piece == SqlPiece::quoted || piece == SqlPiece::unclosed) {
       made.names_books = made.names_books || is_book(lower(name_in(text, syntax)));
-      made.names_search_path = made.names_search_path || lower(text) == "'search_path'";
+      made.names_hiding_setting =
+          made.names_hiding_setting || is_one_of(lower(text), postgres_hiding_settings);
+      made.has_statement_comment =
+          made.has_statement_comment || is_statement_comment(text, dialect);
     } else if (piece == SqlPiece::word) {
       made.words.push_back(lower(text));
       made.names_books = made.names_books || is_book(made.words.back());
     }
   });
+  made.sets_only_variables = dialect == SqlDialect::mysql && targets.are_variables();
   return made;
 }
 
@@ -94,29 +157,51 @@ bool is_temporary(const Summary& it) {
          it.word(at + 1) == "table";
 }
 
-// What is set: the word behind SET, SET SESSION or SET LOCAL.
-std::string_view setting_of(const Summary& it) {
-  return it.word(it.word(1) == "session" || it.word(1) == "local" ? 2 : 1);
-}
-
 bool may_commit_on_mysql(const Summary& it) {
-  if (it.word(0) == "set")
-    return it.has_one_of(mysql_refused_settings) || is_one_of(setting_of(it), mysql_refused_sets);
   return !is_one_of(it.word(0), mysql_words) && !is_temporary(it);
 }
 
-bool hides_books_on_postgres(const Summary& it) {
-  if (it.has("set_config") && it.names_search_path) return true;
-  if (it.word(0) != "set" && it.word(0) != "reset") return false;
-  return is_one_of(setting_of(it), postgres_refused_settings);
+bool changes_session(const Summary& it, SqlDialect dialect) {
+  return is_one_of(it.word(0), session_words(dialect)) && !it.sets_only_variables;
 }
 
 bool writes_books(const Summary& it) {
   return it.names_books && (it.word(0) != "select" || it.has("into"));
 }
 
-tl::unexpected<Error> refuse(std::string_view statement, std::string_view why) {
-  return fail(Remedy::stop, "sql", fmt::format("\"{}\": {}", statement, why));
+std::string_view instead_of_settings(SqlDialect dialect) {
+  switch (dialect) {
+    case SqlDialect::postgresql:
+      return "set it for the role (ALTER ROLE ... SET) or in the URL (options=); a value for the "
+             "statements of one message is given by set_config('app.name', ?, true)";
+    case SqlDialect::mysql:
+      return "set it from outside; a value for the statements of one message is given by SET "
+             "@name = ...";
+    case SqlDialect::sqlite: break;
+  }
+  return "set it from outside";
+}
+
+// Why a handler may not run a statement; empty: it may.
+std::string reason_to_refuse(const Summary& it, SqlDialect dialect) {
+  if (it.has_statement_comment)
+    return "the server would run what is in the comment; write it outside of a comment";
+  if (it.words.empty()) return "this is not a statement";
+  if (is_one_of(it.word(0), refused_words) || writes_books(it))
+    return "a handler may neither end the transaction nor change the books of Once";
+  if (changes_session(it, dialect))
+    return fmt::format(
+        "it changes the session or the whole transaction, and with that how other messages of the "
+        "batch are handled; {}",
+        instead_of_settings(dialect));
+  if (dialect == SqlDialect::mysql && may_commit_on_mysql(it))
+    return "on MySQL and MariaDB a handler may only SELECT, INSERT, UPDATE, DELETE, REPLACE, CALL, "
+           "DO, SET user variables and use temporary tables: most of the rest commits the "
+           "transaction; do it from outside";
+  if (dialect == SqlDialect::postgresql && it.has("set_config") && it.names_hiding_setting)
+    return "with it the tables of Once may not be found; write the schema before the names of "
+           "your tables, or set it for the role";
+  return {};
 }
 
 }  // namespace
@@ -126,26 +211,13 @@ std::string first_keyword(std::string_view statement, SqlDialect dialect) {
 }
 
 Status check_handler_statement(std::string_view statement, SqlDialect dialect) {
-  const Summary it = summary_of(statement, dialect);
-  if (it.words.empty()) return refuse(statement, "this is not a statement");
-  if (is_one_of(it.word(0), refused_words) || writes_books(it))
-    return refuse(statement,
-                  "a handler may neither end the transaction nor change the books of Once");
-  if (dialect == SqlDialect::mysql && may_commit_on_mysql(it))
-    return refuse(statement,
-                  "on MySQL and MariaDB this commits the transaction, or may; a handler may "
-                  "SELECT, INSERT, UPDATE, DELETE, REPLACE, CALL, DO, SET and use temporary "
-                  "tables; change the schema from outside");
-  if (dialect == SqlDialect::postgresql && hides_books_on_postgres(it))
-    return refuse(statement,
-                  "with it the tables of Once may not be found; write the schema before the "
-                  "names of your tables, or set it for the user");
-  return {};
+  const std::string reason = reason_to_refuse(summary_of(statement, dialect), dialect);
+  if (reason.empty()) return {};
+  return fail(Remedy::stop, "sql", fmt::format("\"{}\": {}", statement, reason));
 }
 
 bool may_change_session(std::string_view statement, SqlDialect dialect) {
   const Summary it = summary_of(statement, dialect);
-  if (it.word(0) == "set" && it.word(1) == "local") return false;  // until the transaction ends
   return !is_one_of(it.word(0), plain_words) || it.has_one_of(session_functions) ||
          (dialect == SqlDialect::mysql && it.has_variables) ||
          (it.word(0) == "select" && it.has("into"));

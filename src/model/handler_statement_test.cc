@@ -78,8 +78,7 @@ TEST(HandlerStatement, what_commits_by_itself_on_mysql_is_refused_there) {
         "REPLACE INTO t VALUES (1)", "WITH a AS (SELECT 1) SELECT * FROM a", "CALL p(?)", "DO f(1)",
         "SET @a = 1", "SET @statement = 1", "SET @autocommit = 1",
         "CREATE TEMPORARY TABLE t (a INT)", "CREATE OR REPLACE TEMPORARY TABLE t (a INT)",
-        "DROP TEMPORARY TABLE t", "(SELECT 1)", "EXPLAIN UPDATE t SET a = 1",
-        "SET SESSION foreign_key_checks = 0"})
+        "DROP TEMPORARY TABLE t", "(SELECT 1)", "EXPLAIN UPDATE t SET a = 1"})
     EXPECT_TRUE(check_handler_statement(text, mysql)) << text;
   // A schema belongs to the transaction there.
   for (const char* text : {"CREATE TABLE t (a INT)", "DROP TABLE t", "ALTER TABLE t ADD b INT"}) {
@@ -88,24 +87,62 @@ TEST(HandlerStatement, what_commits_by_itself_on_mysql_is_refused_there) {
   }
 }
 
-TEST(HandlerStatement, may_not_make_the_books_hard_to_find_on_postgresql) {
+// The other messages of a batch share it: what they do would depend on the size of the batch.
+TEST(HandlerStatement, may_not_change_the_session_in_any_dialect) {
+  const auto expect_refused = [](const char* text, SqlDialect dialect) {
+    const Status checked = check_handler_statement(text, dialect);
+    ASSERT_FALSE(checked) << text;
+    EXPECT_NE(checked.error().text.find("changes the session"), std::string::npos)
+        << checked.error().text;
+  };
+  for (const char* text :
+       {"SET sql_mode = ''", "SET SESSION sql_mode = ''", "SET GLOBAL sql_mode = ''",
+        "SET @@sql_mode = ''", "SET @@session.sql_mode = ''", "SET NAMES latin1",
+        "SET CHARACTER SET latin1", "SET ROLE other", "SET TRANSACTION READ ONLY",
+        "SET @a = 1, sql_mode = ''", "SET @a = (SELECT max(b, c) FROM t), sql_mode = ''",
+        "/* why */ SET time_zone = '+09:00', @a = 1", "SET @a = 1, @@autocommit = 1", "USE other",
+        "SET", "SET @"})
+    expect_refused(text, mysql);
   for (const char* text :
        {"SET search_path = other", "SET LOCAL search_path TO other", "SET SCHEMA 'other'",
         "SET ROLE other", "SET SESSION AUTHORIZATION other", "RESET search_path", "RESET ROLE",
-        "SELECT set_config('search_path', 'other', true)", "DEALLOCATE ALL",
-        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"})
+        "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET TRANSACTION READ ONLY",
+        "SET work_mem = '64MB'", "SET LOCAL app.user = 'ann'", "SET CONSTRAINTS ALL DEFERRED",
+        "SET TIME ZONE 'Asia/Tokyo'", "RESET ALL", "LOAD 'library'"})
+    expect_refused(text, postgres);
+  for (const char* text : {"PRAGMA foreign_keys = 0", "ATTACH 'b.db' AS b", "DETACH b"})
+    expect_refused(text, sqlite);
+  for (const char* text :
+       {"SET @a = 1", "SET @a := (SELECT max(b, c) FROM t), @b = 'x, y'", "set @`a` = 1 -- why",
+        "SELECT @a := 1", "/* why */ SET @a = @@sql_mode"})
+    EXPECT_TRUE(check_handler_statement(text, mysql)) << text;
+  EXPECT_TRUE(check_handler_statement("SELECT set_config('app.user', ?, true)", postgres));
+}
+
+TEST(HandlerStatement, may_not_make_the_books_hard_to_find_on_postgresql) {
+  for (const char* text : {"SELECT set_config('search_path', 'other', true)",
+                           "SELECT set_config('role', 'other', true)"})
     EXPECT_FALSE(check_handler_statement(text, postgres)) << text;
-  for (const char* text : {"SET LOCAL app.user = 'ann'", "SELECT set_config('app.user', ?, true)",
-                           "SET CONSTRAINTS ALL DEFERRED", "SET work_mem = '64MB'"})
-    EXPECT_TRUE(check_handler_statement(text, postgres)) << text;
+  EXPECT_TRUE(check_handler_statement("SELECT 'role' FROM t", postgres));
+}
+
+TEST(HandlerStatement, the_reason_is_the_one_that_holds) {
+  const auto reason = [](const char* text) {
+    return check_handler_statement(text, mysql).error().text;
+  };
+  EXPECT_NE(reason("/*!50000 COMMIT */").find("in the comment"), std::string::npos);
+  EXPECT_NE(reason("SELECT 1 /*M! INTO OUTFILE 'x' */").find("in the comment"), std::string::npos);
+  EXPECT_NE(reason("KILL 1").find("a handler may only"), std::string::npos);
+  EXPECT_EQ(reason("KILL 1").find("this commits"), std::string::npos);
+  EXPECT_TRUE(check_handler_statement("SELECT 1 /*! not there */", sqlite));
 }
 
 TEST(HandlerStatement, what_may_change_the_session_is_known) {
-  for (const char* text : {"SET work_mem = '64MB'", "SELECT set_config(?, ?, false)", "LISTEN x",
+  for (const char* text : {"SELECT set_config(?, ?, false)", "LISTEN x",
                            "CREATE TEMP TABLE t (a INT)", "SELECT pg_advisory_lock(1)", "CALL p()",
                            "SELECT 1 AS a INTO TEMP t", "DO $$ BEGIN END $$"})
     EXPECT_TRUE(may_change_session(text, postgres)) << text;
-  for (const char* text : {"SELECT 1", "SET LOCAL app.user = 'ann'", "INSERT INTO t VALUES (?)",
+  for (const char* text : {"SELECT 1", "INSERT INTO t VALUES (?)",
                            "WITH a AS (SELECT 1) SELECT * FROM a", "UPDATE t SET a = a || '@'"})
     EXPECT_FALSE(may_change_session(text, postgres)) << text;
   EXPECT_TRUE(may_change_session("SELECT @a := 1", mysql));

@@ -62,12 +62,25 @@ class Borders : public RunServer {
 
 TEST_P(Borders, what_commits_by_itself_is_refused_before_anything_runs) {
   send(line("first"));
-  for (const char* statement : {"TRUNCATE flow", "ALTER TABLE flow ADD note INT",
-                                "LOCK TABLES flow WRITE", "SET autocommit = 1"})
+  for (const char* statement :
+       {"TRUNCATE flow", "ALTER TABLE flow ADD note INT", "LOCK TABLES flow WRITE"})
     for (const Lines& check : {Lines{"--check"}, Lines{}}) {
       const Answer answer = run(plan_with(statement), check);
       EXPECT_EQ(answer.exit_code, 3) << answer.err;
       EXPECT_NE(answer.err.find("commits the transaction"), std::string::npos) << answer.err;
+    }
+  EXPECT_EQ(run(plan()).exit_code, 0);
+  expect_books({"first"});
+}
+
+// The next messages of the batch would be handled with it, those of the next batch without.
+TEST_P(Borders, what_changes_the_session_is_refused_before_anything_runs) {
+  send(line("first") + line("much", {{"amount", 70'000}}));
+  for (const char* statement : {"SET SESSION sql_mode = ''", "SET autocommit = 1", "USE other"})
+    for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+      const Answer answer = run(plan_with(statement), check);
+      EXPECT_EQ(answer.exit_code, 3) << answer.err;
+      EXPECT_NE(answer.err.find("changes the session"), std::string::npos) << answer.err;
     }
   EXPECT_EQ(run(plan()).exit_code, 0);
   expect_books({"first"});

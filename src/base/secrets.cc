@@ -76,7 +76,8 @@ void Secrets::learn(std::string_view address) {
   }
   if (const std::size_t question = rest.find('?'); question != std::string_view::npos)
     learn_parameters(rest.substr(question + 1), '&', shown);
-  learn_parameters(address, ' ', shown);
+  // What stands before the first = of a URL is not the name of a parameter.
+  if (scheme_bytes(address) == 0) learn_parameters(address, ' ', shown);
 }
 
 void Secrets::learn_parameters(std::string_view text, char separator, std::string_view shown) {

@@ -31,6 +31,11 @@ TEST(Secrets, parameters_with_the_name_of_a_secret_are_secret_and_others_are_not
   EXPECT_EQ(redacted("postgresql://h/d?pass%77ord=geheim", "geheim"), "***");
 }
 
+TEST(Secrets, a_password_with_the_name_of_a_secret_makes_no_parameter_secret) {
+  const std::string_view url = "postgresql://me:my-secret@db/shop?sslmode=bogus";
+  EXPECT_EQ(redacted(url, "invalid sslmode value: \"bogus\""), "invalid sslmode value: \"bogus\"");
+}
+
 TEST(Secrets, names_and_values_of_libpq_are_understood) {
   EXPECT_EQ(redacted("host=db password=geheim user=me", "FATAL: geheim of me at db"),
             "FATAL: *** of me at db");

@@ -83,6 +83,27 @@ TEST(PostgresLive, wrong_credentials_and_databases_are_told_apart_and_secrets_ar
   EXPECT_EQ(nobody.error().remedy, Remedy::retry);
 }
 
+// They would be waited for without end.
+TEST(PostgresLive, mistakes_in_the_parameters_of_a_url_are_named_and_not_waited_for) {
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"passwrd=x", "passwrd"},
+      {"sslmode=bogus", "sslmode"},
+      {"connect_timeout=abc", "connect_timeout"},
+      {"target_session_attrs=bogus", "target_session_attrs"},
+      {"options=-cfoo%3Dbar", "foo"},
+      {"client_encoding=bogus", "client_encoding"},
+      {"service=nope", "service"},
+      {"hostaddr=notanip", "hostaddr"}};
+  for (const auto& [parameter, name] : mistakes) {
+    const auto refused = open_postgresql_store(server().url() + "?" + parameter);
+    ASSERT_FALSE(refused) << parameter;
+    EXPECT_EQ(refused.error().remedy, Remedy::stop) << refused.error().text;
+    EXPECT_EQ(refused.error().tag, "config") << refused.error().text;
+    EXPECT_NE(refused.error().text.find(name), std::string::npos) << refused.error().text;
+    EXPECT_EQ(refused.error().text.find("once-test-secret"), std::string::npos);
+  }
+}
+
 TEST(PostgresLive, missing_rights_are_named) {
   administer(
       "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN PASSWORD 'guest'; "

@@ -82,22 +82,9 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
   PGconn* handle = PQconnectdbParams(names, values, /*expand_dbname=*/1);
   std::unique_ptr<PgConnection> connection(new PgConnection(handle, std::move(where)));
   if (PQstatus(handle) != CONNECTION_OK) {
-    // Refused for good (password, database, certificate) or not reachable now: libpq keeps the
-    // state as text.
     Secrets secrets;
     secrets.learn(url);
-    const std::string native = secrets.redacted(PQerrorMessage(handle));
-    const bool untrusted = native.find("certificate") != std::string::npos ||
-                           native.find("does not support SSL") != std::string::npos;
-    const bool denied = native.find("authentication failed") != std::string::npos ||
-                        native.find("no password supplied") != std::string::npos ||
-                        native.find("no pg_hba.conf entry") != std::string::npos;
-    const bool missing = native.find("\" does not exist") != std::string::npos;
-    return fail(error_from_postgres(untrusted ? "08001"
-                                    : denied  ? "28P01"
-                                    : missing ? "3D000"
-                                              : "",
-                                    SqlStage::open, connection->where_, "connect", native));
+    return fail(error_from_connect(connection->where_, secrets.redacted(PQerrorMessage(handle))));
   }
   PQsetNoticeReceiver(handle, note, connection.get());
   if (PQenterPipelineMode(handle) != 1)

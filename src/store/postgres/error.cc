@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace once {
 namespace {
 
@@ -21,8 +24,6 @@ bool is_connection(std::string_view state) {
 }
 
 Meaning meaning_of(std::string_view state, SqlStage stage) {
-  if (state == "08001" && stage == SqlStage::open)
-    return {Remedy::stop, "denied", "check sslmode, sslrootcert and the server's certificate"};
   if (is_connection(state)) {
     // Without an answer to a commit, only the database knows.
     if (stage == SqlStage::commit)
@@ -50,6 +51,49 @@ Meaning meaning_of(std::string_view state, SqlStage stage) {
   return {Remedy::stop, "sql", "check the statement"};
 }
 
+struct Phrase {
+  std::string_view part;  // of the text
+  Meaning meaning;
+};
+
+constexpr Meaning untrusted{Remedy::stop, "denied",
+                            "check sslmode, sslrootcert and the server's certificate"};
+constexpr Meaning denied{Remedy::stop, "denied", "check user and password"};
+constexpr Meaning missing{Remedy::stop, "missing", "create the database first"};
+constexpr Meaning exhausted{Remedy::retry, "exhausted", "the server has no more resources"};
+constexpr Meaning address{Remedy::stop, "config", "correct the parameter hostaddr of the URL"};
+constexpr Meaning parameters{Remedy::stop, "config", "correct the parameters of the URL"};
+
+// The first that is found counts. What is not here may be over soon.
+constexpr Phrase connect_phrases[] = {
+    {"certificate", untrusted},
+    {"does not support SSL", untrusted},
+    {"authentication failed", denied},
+    {"no password supplied", denied},
+    {"no pg_hba.conf entry", denied},
+    {"role \"", denied},
+    {"\" does not exist", missing},
+    {"too many clients", exhausted},
+    {"too many connections", exhausted},
+    {"remaining connection slots", exhausted},
+    // By libpq.
+    {"invalid URI query parameter", parameters},
+    {"invalid connection option", parameters},
+    {" value: \"", parameters},
+    {"invalid integer value", parameters},
+    {"invalid port number", parameters},
+    {"could not parse network address", address},
+    {"could not match ", parameters},
+    {"definition of service", parameters},
+    {"service file", parameters},
+    {"Unix-domain socket path", parameters},
+    // By the server, about what options and the like ask for.
+    {"unrecognized configuration parameter", parameters},
+    {"invalid value for parameter", parameters},
+    {"command-line argument", parameters},
+    {"permission denied to set parameter", parameters},
+};
+
 std::string_view without_newline(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   return text;
@@ -64,6 +108,16 @@ Error error_from_postgres(std::string_view state, SqlStage stage, std::string_vi
           fmt::format("{}: cannot {}: {} ({}); {}", where, what, without_newline(native),
                       state.empty() ? "no connection" : fmt::format("SQL state {}", state),
                       meaning.advice),
+          std::nullopt};
+}
+
+Error error_from_connect(std::string_view where, std::string_view native) {
+  const auto* const found = std::find_if(
+      std::begin(connect_phrases), std::end(connect_phrases),
+      [&](const Phrase& one) { return native.find(one.part) != std::string_view::npos; });
+  const Meaning& meaning = found == std::end(connect_phrases) ? away : found->meaning;
+  return {meaning.remedy, std::string(meaning.tag),
+          fmt::format("{}: cannot connect: {}; {}", where, without_newline(native), meaning.advice),
           std::nullopt};
 }
 

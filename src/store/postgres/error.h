@@ -14,4 +14,7 @@ namespace once {
 Error error_from_postgres(std::string_view state, SqlStage stage, std::string_view where,
                           std::string_view what, std::string_view native);
 
+// The same for a connection that was not made, for which libpq gives a text but no state.
+Error error_from_connect(std::string_view where, std::string_view native);
+
 }  // namespace once

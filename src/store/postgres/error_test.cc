@@ -23,7 +23,6 @@ TEST(PostgresError, every_state_has_its_remedy) {
            {"08006", SqlStage::commit, Remedy::recheck, "lost"},
            {"57P01", SqlStage::commit, Remedy::recheck, "lost"},
            {"57P03", SqlStage::open, Remedy::retry, "away"},
-           {"08001", SqlStage::open, Remedy::stop, "denied"},
            {"08001", statement, Remedy::retry, "away"},
            {"40001", statement, Remedy::retry, "conflict"},
            {"40001", SqlStage::commit, Remedy::retry, "conflict"},
@@ -53,6 +52,50 @@ TEST(PostgresError, every_state_has_its_remedy) {
     EXPECT_EQ(error.tag, known.tag) << known.state;
     EXPECT_EQ(error.text.find('\n'), std::string::npos);
     EXPECT_NE(error.text.find("here: cannot work: native"), std::string::npos) << error.text;
+  }
+}
+
+TEST(PostgresError, a_connection_that_is_not_made_is_waited_for_only_if_that_can_help) {
+  struct Refused {
+    std::string_view native;
+    Remedy remedy;
+    std::string_view tag;
+  };
+  for (const Refused& known : {
+           Refused{"connection to server at \"db\", port 1 failed: Connection refused",
+                   Remedy::retry, "away"},
+           {"could not translate host name \"db\" to address: Name or service not known",
+            Remedy::retry, "away"},
+           {"timeout expired", Remedy::retry, "away"},
+           {"server closed the connection unexpectedly", Remedy::retry, "away"},
+           {"received invalid response to SSL negotiation: H", Remedy::retry, "away"},
+           {"FATAL:  the database system is starting up", Remedy::retry, "away"},
+           {"FATAL:  sorry, too many clients already", Remedy::retry, "exhausted"},
+           {"FATAL:  remaining connection slots are reserved", Remedy::retry, "exhausted"},
+           {"root certificate file \"/nope\" does not exist", Remedy::stop, "denied"},
+           {"server does not support SSL, but SSL was required", Remedy::stop, "denied"},
+           {"FATAL:  password authentication failed for user \"u\"", Remedy::stop, "denied"},
+           {"FATAL:  role \"u\" does not exist", Remedy::stop, "denied"},
+           {"FATAL:  database \"d\" does not exist", Remedy::stop, "missing"},
+           {"invalid URI query parameter: \"passwrd\"", Remedy::stop, "config"},
+           {"invalid connection option \"passwrd\"", Remedy::stop, "config"},
+           {"invalid sslmode value: \"bogus\"", Remedy::stop, "config"},
+           {"invalid target_session_attrs value: \"bogus\"", Remedy::stop, "config"},
+           {"invalid integer value \"abc\" for connection option \"connect_timeout\"", Remedy::stop,
+            "config"},
+           {"invalid port number: \"70000\"", Remedy::stop, "config"},
+           {"could not parse network address \"notanip\": Name or service not known", Remedy::stop,
+            "config"},
+           {"could not match 2 host names to 1 hostaddr values", Remedy::stop, "config"},
+           {"definition of service \"nope\" not found", Remedy::stop, "config"},
+           {"FATAL:  unrecognized configuration parameter \"foo\"", Remedy::stop, "config"},
+           {"FATAL:  invalid value for parameter \"client_encoding\": \"bogus\"", Remedy::stop,
+            "config"},
+       }) {
+    const Error error = error_from_connect("here", std::string(known.native) + "\n");
+    EXPECT_EQ(error.remedy, known.remedy) << error.text;
+    EXPECT_EQ(error.tag, known.tag) << error.text;
+    EXPECT_EQ(error.text.find("here: cannot connect: " + std::string(known.native) + "; "), 0u);
   }
 }
 

@@ -87,7 +87,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path,
                     (options.writes ? SQLITE_OPEN_CREATE : 0);
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   if (handle == nullptr)
-    return fail(error_from_sqlite(SQLITE_NOMEM, SqliteStage::open, where, "open", "out of memory"));
+    return fail(error_from_sqlite({.code = SQLITE_NOMEM, .text = "out of memory"},
+                                  SqliteStage::open, where, "open"));
   // From here on the connection closes the handle.
   std::unique_ptr<Connection> connection(new Connection(where, handle));
   if (code != SQLITE_OK) return fail(connection->error(code, "open", SqliteStage::open));
@@ -225,7 +226,10 @@ void Connection::rollback() {
 }
 
 Error Connection::error(int code, std::string_view what, SqliteStage stage) const {
-  return error_from_sqlite(code, stage, where_, what, sqlite3_errmsg(handle_));
+  return error_from_sqlite({.code = code,
+                            .system_error = sqlite3_system_errno(handle_),
+                            .text = sqlite3_errmsg(handle_)},
+                           stage, where_, what);
 }
 
 Result<int> Connection::checkpoint(int mode) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cerrno>
+
 namespace once {
 namespace {
 
@@ -13,7 +15,15 @@ struct Meaning {
   std::string_view advice;
 };
 
-Meaning meaning_of(int code, SqliteStage stage) {
+// SQLite has one code for whatever is in the way of opening a file.
+Meaning meaning_of_unopened(int system_error) {
+  if (system_error == EMFILE || system_error == ENFILE)
+    return {Remedy::retry, "exhausted", "too many files are open; raise the limit (ulimit -n)"};
+  return {Remedy::stop, "missing", "check that the directory exists and may be written"};
+}
+
+Meaning meaning_of(const SqliteFailure& failure, SqliteStage stage) {
+  const int code = failure.code;
   if (code == SQLITE_CANTOPEN_ISDIR) return {Remedy::stop, "foreign", "this is a directory"};
   switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -35,8 +45,7 @@ Meaning meaning_of(int code, SqliteStage stage) {
     case SQLITE_NOTADB: return {Remedy::stop, "foreign", "this file is not an SQLite database"};
     case SQLITE_READONLY:
     case SQLITE_PERM: return {Remedy::stop, "denied", "check owner, rights and mount"};
-    case SQLITE_CANTOPEN:
-      return {Remedy::stop, "missing", "check that the directory exists and may be written"};
+    case SQLITE_CANTOPEN: return meaning_of_unopened(failure.system_error);
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
     case SQLITE_TOOBIG: return {Remedy::park, "constraint", "the database refuses this write"};
@@ -49,12 +58,12 @@ Meaning meaning_of(int code, SqliteStage stage) {
 
 }  // namespace
 
-Error error_from_sqlite(int code, SqliteStage stage, std::string_view where, std::string_view what,
-                        std::string_view native) {
-  const Meaning meaning = meaning_of(code, stage);
+Error error_from_sqlite(const SqliteFailure& failure, SqliteStage stage, std::string_view where,
+                        std::string_view what) {
+  const Meaning meaning = meaning_of(failure, stage);
   return {meaning.remedy, std::string(meaning.tag),
-          fmt::format("{}: cannot {}: {} (SQLite code {}); {}", where, what, native, code,
-                      meaning.advice),
+          fmt::format("{}: cannot {}: {} (SQLite code {}); {}", where, what, failure.text,
+                      failure.code, meaning.advice),
           std::nullopt};
 }
 

@@ -11,9 +11,15 @@ namespace once {
 // What we were doing when SQLite answered with an error: only a commit leaves a doubt.
 enum class SqliteStage : std::uint8_t { open, statement, commit };
 
-// What an (extended) result code of SQLite means for us. `where` names the store, `what` says
-// what we tried, `native` is SQLite's own text.
-Error error_from_sqlite(int code, SqliteStage stage, std::string_view where, std::string_view what,
-                        std::string_view native);
+// What SQLite says of an error.
+struct SqliteFailure {
+  int code;              // an (extended) result code
+  int system_error = 0;  // what the system said (errno), if a file could not be opened
+  std::string_view text;
+};
+
+// What that means for us. `where` names the store, `what` says what we tried.
+Error error_from_sqlite(const SqliteFailure& failure, SqliteStage stage, std::string_view where,
+                        std::string_view what);
 
 }  // namespace once

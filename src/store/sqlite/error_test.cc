@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <string>
 
 namespace once {
@@ -14,6 +15,7 @@ struct Case {
   SqliteStage stage;
   Remedy remedy;
   const char* tag;
+  int system_error = 0;
 };
 
 TEST(SqliteError, every_code_has_one_remedy) {
@@ -39,6 +41,9 @@ TEST(SqliteError, every_code_has_one_remedy) {
       {SQLITE_CORRUPT_INDEX, Stage::statement, Remedy::stop, "corrupt"},
       {SQLITE_NOTADB, Stage::open, Remedy::stop, "foreign"},
       {SQLITE_CANTOPEN, Stage::open, Remedy::stop, "missing"},
+      {SQLITE_CANTOPEN, Stage::open, Remedy::stop, "missing", ENOENT},
+      {SQLITE_CANTOPEN, Stage::open, Remedy::retry, "exhausted", EMFILE},
+      {SQLITE_CANTOPEN, Stage::statement, Remedy::retry, "exhausted", ENFILE},
       {SQLITE_CANTOPEN_ISDIR, Stage::open, Remedy::stop, "foreign"},
       {SQLITE_READONLY, Stage::statement, Remedy::stop, "denied"},
       {SQLITE_READONLY_DBMOVED, Stage::commit, Remedy::stop, "denied"},
@@ -57,7 +62,8 @@ TEST(SqliteError, every_code_has_one_remedy) {
       {12345, Stage::statement, Remedy::stop, "sql"},
   };
   for (const Case& one : cases) {
-    const Error error = error_from_sqlite(one.code, one.stage, "sqlite:a.db", "try", "native text");
+    const Error error = error_from_sqlite({one.code, one.system_error, "native text"}, one.stage,
+                                          "sqlite:a.db", "try");
     EXPECT_EQ(error.remedy, one.remedy) << one.code;
     EXPECT_EQ(error.tag, one.tag) << one.code;
     for (const char* part : {"sqlite:a.db", "try", "native text", "; "})

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct ProgressFlags {
   std::string partition;
   std::string to;
   std::string reason;
+  bool force = false;
 };
 
 std::string time_or_nothing(std::int64_t ms) { return ms < 0 ? "" : time_text(ms); }
@@ -59,7 +61,12 @@ Result<std::int64_t> offset_of(const std::string& text) {
 Result<int> set_position(const ProgressFlags& flags, Output& output) {
   const std::int64_t to = ONCE_TRY(offset_of(flags.to));
   Books books = ONCE_TRY(flags.books.open());
-  const auto change = ONCE_TRY(operate::set_position(books, flags.partition, to, flags.reason));
+  const auto change =
+      ONCE_TRY(operate::set_position(books, flags.partition, to, flags.reason, flags.force));
+  const std::int64_t was = std::max<std::int64_t>(change.was.position.offset, 0);
+  if (to > was)
+    output.talk(
+        fmt::format("warning: offsets {} to {} are skipped: they are not handled", was, to - 1));
   if (output.json())
     output.write_json(operate::json_of(change));
   else
@@ -102,7 +109,7 @@ Result<std::int64_t> horizon_of(const std::string& text) {
 Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
   const std::int64_t to_ms = ONCE_TRY(horizon_of(flags.to));
   Books books = ONCE_TRY(flags.books.open());
-  const auto change = ONCE_TRY(operate::set_horizon(books, to_ms, flags.reason));
+  const auto change = ONCE_TRY(operate::set_horizon(books, to_ms, flags.reason, flags.force));
   if (output.json())
     output.write_json(operate::json_of(change));
   else
@@ -130,6 +137,7 @@ void add_target(CLI::App& command, ProgressFlags& flags, const std::string& abou
   command.add_option("--reason", flags.reason, "Why; goes to the operation log")
       ->required()
       ->option_text("TEXT");
+  command.add_flag("--force", flags.force, "Even if it is not plausible");
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "operate/failure.h"
 #include "operate/record_json.h"
@@ -18,7 +21,41 @@ std::optional<PartitionRecord> find(const ScopeRecord& scope, const std::string&
   return std::nullopt;
 }
 
+// More messages than a person skips at once.
+constexpr std::int64_t skipped_max = 1'000'000'000;
+// Of 1973: nothing that is handled today was born before, and seconds of today are less.
+constexpr std::int64_t horizon_ms_min = 100'000'000'000;
+
+constexpr std::string_view anyway = "If this is meant, add --force";
+
+Status check(const ScopeRecord& scope, const SetPosition& set) {
+  const auto was = find(scope, set.partition);
+  const std::int64_t from = was ? std::max<std::int64_t>(was->position.offset, 0) : 0;
+  if (set.offset - from <= skipped_max) return {};
+  return fail_usage(
+      fmt::format("offset {} is {} messages ahead of the position of partition \"{}\", {}: they "
+                  "would never be handled. {}",
+                  set.offset, set.offset - from, set.partition, from, anyway));
+}
+
+Status check(const ScopeRecord& scope, const SetHorizon& set) {
+  if (set.horizon_ms == 0) return {};
+  if (set.horizon_ms > scope.now_ms)
+    return fail_usage(
+        fmt::format("{} is in the future ({} now): all messages would be too old, and parked. {}",
+                    time_text(set.horizon_ms), time_text(scope.now_ms), anyway));
+  if (set.horizon_ms >= horizon_ms_min) return {};
+  return fail_usage(fmt::format("{} ms is {}; is that a time in seconds? Then write {}000. {}",
+                                set.horizon_ms, time_text(set.horizon_ms), set.horizon_ms, anyway));
+}
+
+Status check(const ScopeRecord&, const RestartDestination&) { return {}; }
+
 }  // namespace
+
+Status check_plausible(const ScopeRecord& scope, const Correction& correction) {
+  return std::visit([&](const auto& one) { return check(scope, one); }, correction);
+}
 
 Result<std::vector<ScopeProgress>> progress_of(Books& books) {
   std::vector<ScopeProgress> found;
@@ -30,24 +67,29 @@ Result<std::vector<ScopeProgress>> progress_of(Books& books) {
 }
 
 Result<PositionChange> set_position(Books& books, const std::string& partition, std::int64_t offset,
-                                    const std::string& reason) {
+                                    const std::string& reason, bool forced) {
   const std::string scope = ONCE_TRY(books.scope_to_change());
-  const auto was = find(ONCE_TRY(books.records().describe(scope)), partition);
+  const ScopeRecord record = ONCE_TRY(books.records().describe(scope));
+  const auto was = find(record, partition);
   if (!was)
     return fail_not_known(
         fmt::format("scope \"{}\" has no partition \"{}\"; once position ls lists those it has",
                     scope, partition));
+  const SetPosition correction{partition, offset};
+  if (!forced) ONCE_TRY(check_plausible(record, correction));
   Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->correct(scope, SetPosition{partition, offset}, reason));
+  ONCE_TRY(repairs->correct(scope, correction, reason));
   return PositionChange{scope, *was, offset};
 }
 
-Result<HorizonChange> set_horizon(Books& books, std::int64_t horizon_ms,
-                                  const std::string& reason) {
+Result<HorizonChange> set_horizon(Books& books, std::int64_t horizon_ms, const std::string& reason,
+                                  bool forced) {
   const std::string scope = ONCE_TRY(books.scope_to_change());
   const ScopeRecord was = ONCE_TRY(books.records().describe(scope));
+  const SetHorizon correction{horizon_ms};
+  if (!forced) ONCE_TRY(check_plausible(was, correction));
   Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->correct(scope, SetHorizon{horizon_ms}, reason));
+  ONCE_TRY(repairs->correct(scope, correction, reason));
   return HorizonChange{scope, was.horizon_ms, horizon_ms};
 }
 

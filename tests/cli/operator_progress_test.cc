@@ -58,6 +58,39 @@ TEST_F(OperatorShop, position_set_refuses_what_it_cannot_mean) {
   EXPECT_EQ(once_json({"position", "ls"})[0]["offset"], 6);
 }
 
+TEST_F(OperatorShop, what_is_more_likely_a_slip_than_meant_needs_force) {
+  send_the_usual_orders();
+  work();
+  const std::string partition = once_json({"position", "ls"})[0]["partition"];
+  const Strings far{"position", "set",   "--partition", partition, "--to", "9223372036854775807",
+                    "--reason", "a slip"};
+  const std::vector<std::pair<Strings, std::string>> slips{
+      {far, "messages ahead"},
+      {{"horizon", "set", "--to", "99999999999999", "--reason", "a slip"}, "in the future"},
+      {{"horizon", "set", "--to", "1763251200", "--reason", "a slip"}, "1763251200000"}};
+  for (auto [words, why] : slips) {
+    const Answer refused = once(words);
+    expect_error(refused, 2, "usage");
+    EXPECT_TRUE(has(refused.err, why) && has(refused.err, "--force")) << refused.err;
+  }
+  EXPECT_EQ(once_json({"position", "ls"})[0]["offset"], 6);
+  EXPECT_EQ(once_json({"horizon", "show"})[0]["horizon_ms"], 0);
+  EXPECT_EQ(done_by_hand(), Strings{});
+  for (auto [words, why] : slips) {
+    words.push_back("--force");
+    EXPECT_EQ(once(words).exit_code, 0) << words[0];
+  }
+  // What is plausible needs none; that messages are skipped is told.
+  const Answer skipped =
+      once({"position", "set", "--partition", partition, "--to", "first", "--reason", "back"});
+  EXPECT_EQ(skipped.exit_code, 0) << skipped.err;
+  const Answer ahead =
+      once({"position", "set", "--partition", partition, "--to", "8", "--reason", "skip two"});
+  EXPECT_EQ(ahead.exit_code, 0) << ahead.err;
+  EXPECT_TRUE(has(ahead.err, "offsets 0 to 7 are skipped")) << ahead.err;
+  EXPECT_EQ(once({"horizon", "set", "--to", "1763251200000", "--reason", "meant"}).exit_code, 0);
+}
+
 // One message from the future that an older version believed: the way back.
 TEST_F(OperatorShop, horizon_set_repairs_a_horizon_that_went_too_far) {
   ASSERT_TRUE(open()->forget("payments", 4'070'908'800'000, 10));

@@ -83,13 +83,22 @@ std::uint64_t next_fence(std::uint64_t last, std::int64_t now_ms) {
   return std::max(last + 1, static_cast<std::uint64_t>(std::max<std::int64_t>(now_ms, 0)));
 }
 
+// Fences and positions only grow while nobody changes them by hand.
 Error fenced_error(std::string_view scope, std::string_view partition, const Position& expected,
                    const Position& actual) {
+  const bool went_back = actual.fence < expected.fence ||
+                         (actual.fence == expected.fence && actual.offset < expected.offset);
   return {
       Remedy::stop, "fenced",
-      fmt::format("scope \"{}\", partition \"{}\": the position is {} with fence {}, not {} "
-                  "with fence {}; another owner has been here",
-                  scope, partition, actual.offset, actual.fence, expected.offset, expected.fence),
+      fmt::format(
+          "scope \"{}\", partition \"{}\": the position is {} with fence {}, not {} with fence {}; "
+          "{}",
+          scope, partition, actual.offset, actual.fence, expected.offset, expected.fence,
+          went_back ? "the store is older than what this process has committed: it was restored "
+                      "from a backup, or a replica took over that had not received everything. "
+                      "Start again to go on from what the store has"
+                    : "another process has taken the partition since and goes on there, or the "
+                      "position was set by hand. Start again to take it back"),
       std::nullopt};
 }
 

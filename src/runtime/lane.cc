@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "model/ledger.h"
 #include "runtime/backoff.h"
 
 namespace once {
@@ -448,10 +449,7 @@ Result<Lane::Positions> Lane::positions_now() const {
   for (auto& [partition, now] : positions) {
     now = ONCE_TRY(parts_.store.position(parts_.options.scope, partition->name));
     if (now.fence != partition->position.fence)
-      return fail(
-          Remedy::stop, "fenced",
-          fmt::format("partition {} of scope {} has another owner (fence {}, ours is {})",
-                      partition->name, parts_.options.scope, now.fence, partition->position.fence));
+      return fail(fenced_error(parts_.options.scope, partition->name, partition->position, now));
   }
   return positions;
 }

@@ -69,6 +69,7 @@ class ThreadedPipeline final : public Pipeline {
 
   void start_lanes();
   Status loop();
+  bool is_final(const Error& error) const;
   Status handle(Batch batch);
   void drained();
   Status assigned(std::string_view partition);
@@ -110,6 +111,7 @@ class ThreadedPipeline final : public Pipeline {
   std::vector<std::unique_ptr<LaneThread>> lanes_;
   std::size_t next_lane_ = 0;
   std::uint32_t poll_failures_ = 0;
+  bool has_begun_ = false;  // messages have come
   std::int64_t forget_after_ns_ = 0;
   bool ended_ = false;
   std::atomic<bool> stopping_{false};
@@ -135,7 +137,7 @@ auto ThreadedPipeline::until_answered(const Ask& ask) -> std::invoke_result_t<As
     auto answer = ask();
     if (answer) counters_.goes_on();
     if (answer || stopping_) return answer;
-    if (!is_transient(answer.error().remedy)) return answer;
+    if (is_final(answer.error())) return answer;
     counters_.waits(answer.error());
     rest(backoff_ms(options_.retry, failures));
   }
@@ -164,6 +166,12 @@ Status ThreadedPipeline::run() {
   }
 }
 
+// Resources that are not there even for the first messages do not come back by waiting: the limits
+// of this process are too low.
+bool ThreadedPipeline::is_final(const Error& error) const {
+  return !is_transient(error.remedy) || (error.tag == "exhausted" && !has_begun_);
+}
+
 Status ThreadedPipeline::loop() {
   while (!stopping_) {
     ONCE_TRY(collect_news());
@@ -177,9 +185,10 @@ Status ThreadedPipeline::loop() {
     if (full) wait_for_lanes();
     auto batch = source_.poll(full ? 0 : options_.batch_count_max, options_.batch_wait_ms);
     if (batch) {
+      has_begun_ = has_begun_ || !batch->deliveries.empty();
       if (std::exchange(poll_failures_, 0) > 0) counters_.goes_on();
       ONCE_TRY(handle(std::move(*batch)));
-    } else if (!is_transient(batch.error().remedy)) {
+    } else if (is_final(batch.error())) {
       return fail(std::move(batch).error());
     } else {  // polling again is what a recheck would do
       counters_.waits(batch.error());

@@ -292,6 +292,15 @@ TEST_F(EdgeLimits, disk_that_is_full_after_some_batches_is_told) {
 }
 
 // Each transaction opens the lock of the store.
+// Nothing that this process waits for gives handles back to it.
+TEST_F(EdgeLimits, handles_that_are_too_few_to_start_are_told_and_not_waited_for) {
+  for (rlim_t handles = 6; handles <= 9; ++handles) {
+    const Answer answer = run_limited(plan("1"), RLIMIT_NOFILE, handles);
+    EXPECT_EQ(answer.exit_code, 4) << handles << ": " << answer.err;
+    EXPECT_NE(answer.err.find("error[exhausted]"), std::string::npos) << answer.err;
+  }
+}
+
 TEST_F(EdgeLimits, handles_that_run_out_while_it_runs_are_told_and_waited_for) {
   const std::string path = scratch_.path("waiting.toml");
   std::ofstream(path) << head("at_end = \"wait\"") << deposit();

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ struct RetryPolicy {
 struct PipelineOptions {
   std::string scope;  // mandatory
   Semantics semantics = Semantics::effectively_once;
+  // Which messages the pipeline is about, asked before the id rule; unset: all. A message that is
+  // not wanted is passed over: the position moves on, and the ledger does not know it. An error
+  // parks the message. Called by any thread; the answer for a message must always be the same.
+  std::function<Result<bool>(const Delivery&)> wanted = {};
   std::optional<IdRule> id;  // unset: the position alone tells what was handled
   BornRule born = BornRule::timestamp;
   ContentRule content;  // what must be the same in a message that comes again under its id
@@ -55,6 +60,7 @@ struct Statistics {
   std::uint64_t parked = 0;
   std::uint64_t duplicates = 0;  // told by the ledger
   std::uint64_t skipped = 0;     // told by the position
+  std::uint64_t passed = 0;      // not wanted (PipelineOptions::wanted)
   std::uint64_t mismatched = 0;  // parked: same id, other content
   std::uint64_t too_old = 0;     // parked: born below the horizon
   std::uint64_t ahead = 0;       // parked: born too far ahead of the store's clock

@@ -105,7 +105,7 @@ class Watch {
     }
   }
   static std::uint64_t handled_by(const Statistics& s) {
-    return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped;
+    return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped + s.passed;
   }
   static std::string number(std::uint64_t count) {
     return grouped(static_cast<std::int64_t>(count));
@@ -123,10 +123,10 @@ class Watch {
   Table table() const {
     const auto [s, emitted, emits_parked] = runner_.statistics();
     Table made({"applied", "rejected", "no effect", "parked", "mismatched", "too old", "ahead",
-                "duplicates", "skipped", "retried", "emitted", "seconds"});
+                "duplicates", "skipped", "passed", "retried", "emitted", "seconds"});
     made.row({number(s.applied), number(s.rejected), number(s.no_effect), number(s.parked),
               number(s.mismatched), number(s.too_old), number(s.ahead), number(s.duplicates),
-              number(s.skipped), number(s.retried), number(emitted),
+              number(s.skipped), number(s.passed), number(s.retried), number(emitted),
               fmt::format("{:.1f}", seconds())});
     return made;
   }

@@ -15,7 +15,7 @@
 namespace once {
 
 // Finds the place of a value by its name; a name that no value has is an error.
-using Resolve = std::function<Result<std::size_t>(const Use&)>;
+using Resolve = std::function<Result<std::size_t>(const ValueRef&)>;
 
 // A statement by which the database can be asked whether it knows what an action needs.
 struct Probe {

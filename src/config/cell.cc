@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/base64.h"
+#include "config/decimal.h"
 #include "config/timestamp.h"
 #include "model/json_text.h"
 
@@ -23,33 +24,6 @@ std::optional<T> whole_number(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end) return std::nullopt;
   return number;
-}
-
-// As JSON writes numbers: -12, 1.50, 3e8.
-bool is_decimal(std::string_view text) {
-  const auto digits = [&] {
-    std::size_t count = 0;
-    while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
-    return count;
-  };
-  if (text.starts_with('-')) text.remove_prefix(1);
-  const std::size_t whole = digits();
-  if (whole == 0 || (whole > 1 && text[0] == '0')) return false;
-  text.remove_prefix(whole);
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    const std::size_t fraction = digits();
-    if (fraction == 0) return false;
-    text.remove_prefix(fraction);
-  }
-  if (text.starts_with('e') || text.starts_with('E')) {
-    text.remove_prefix(1);
-    if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-    const std::size_t exponent = digits();
-    if (exponent == 0) return false;
-    text.remove_prefix(exponent);
-  }
-  return text.empty();
 }
 
 tl::unexpected<Error> does_not_fit(std::string_view text, ValueType type) {
@@ -154,6 +128,21 @@ std::string text_of(const Cell& cell, ValueType type) {
   if (number == nullptr) return {};
   if (type == ValueType::boolean) return *number != 0 ? "true" : "false";
   return fmt::format("{}", *number);
+}
+
+std::strong_ordering compare(const Cell& a, const Cell& b, ValueType type) {
+  const auto order = [](auto less, auto greater) {
+    return less ? std::strong_ordering::less
+                : (greater ? std::strong_ordering::greater : std::strong_ordering::equal);
+  };
+  if (const auto* number = std::get_if<std::int64_t>(&a))
+    return *number <=> std::get<std::int64_t>(b);
+  if (const auto* number = std::get_if<double>(&a))
+    return order(*number<std::get<double>(b), *number> std::get<double>(b));
+  if (const auto* bytes = std::get_if<Bytes>(&a)) return bytes->bytes <=> std::get<Bytes>(b).bytes;
+  const auto& text = std::get<std::string>(a);
+  const auto& other = std::get<std::string>(b);
+  return type == ValueType::decimal ? compare_decimals(text, other) : text <=> other;
 }
 
 void append_json(std::string& out, const Cell& cell, ValueType type) {

@@ -3,6 +3,7 @@
 
 #include <once/sql.h>
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,6 +37,8 @@ using Cell = std::variant<std::nullptr_t, std::int64_t, double, std::string, Byt
 [[nodiscard]] Value value_of(const Cell& cell, ValueType type);
 // As text: for a key, a header, a body, or to be compared.
 [[nodiscard]] std::string text_of(const Cell& cell, ValueType type);
+// Two values of this type, neither of them null: numbers by their value, text by its bytes.
+[[nodiscard]] std::strong_ordering compare(const Cell& a, const Cell& b, ValueType type);
 // As JSON.
 void append_json(std::string& out, const Cell& cell, ValueType type);
 

@@ -60,19 +60,35 @@ Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
   return std::nullopt;
 }
 
+Result<std::optional<Cell>> MessageValues::look_and_explain(const ValueRule& rule) {
+  auto cell = look(rule);
+  if (cell) return cell;
+  Error error = std::move(cell).error();
+  error.text = fmt::format("the value \"{}\" ({}): {}", rule.name, origin_of(rule), error.text);
+  return fail(std::move(error));
+}
+
 // JSON has a word for "no value"; there a fallback does not step in for what is there and null.
 Result<Cell> MessageValues::found(const ValueRule& rule) {
-  auto cell = look(rule);
-  if (!cell) {
-    Error error = std::move(cell).error();
-    error.text = fmt::format("the value \"{}\" ({}): {}", rule.name, origin_of(rule), error.text);
-    return fail(std::move(error));
-  }
-  if (*cell && !is_null(**cell)) return std::move(**cell);
+  auto cell = ONCE_TRY(look_and_explain(rule));
+  if (cell && !is_null(*cell)) return std::move(*cell);
   if (rule.nullable) return Cell(nullptr);
-  if (!*cell && rule.fallback) return cell_from_text(*rule.fallback, rule.type);
+  if (!cell && rule.fallback) return cell_from_text(*rule.fallback, rule.type);
   return fail_value(fmt::format("the value \"{}\" ({}) is {}", rule.name, origin_of(rule),
-                                *cell ? "null" : "not there"));
+                                cell ? "null" : "not there"));
+}
+
+Result<const Cell*> MessageValues::cell_or_null(std::size_t index) {
+  static const Cell null(nullptr);
+  if (cells_[index]) return &*cells_[index];
+  const ValueRule& rule = rules_[index];
+  // A message without a body has no member of it.
+  if (rule.from == ValueFrom::json && delivery_.body.empty()) return &null;
+  auto cell = ONCE_TRY(look_and_explain(rule));
+  if (!cell && rule.fallback) cell = ONCE_TRY(cell_from_text(*rule.fallback, rule.type));
+  if (!cell || is_null(*cell)) return &null;
+  cells_[index] = std::move(*cell);
+  return &*cells_[index];
 }
 
 Result<const Cell*> MessageValues::cell(std::size_t index) {

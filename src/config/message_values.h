@@ -25,6 +25,8 @@ class MessageValues {
   // Stays valid as long as this does. An absent value, or one that does not fit its type, is an
   // error with the remedy `park` that names the value and where it comes from.
   [[nodiscard]] Result<const Cell*> cell(std::size_t index);
+  // The same for a condition: null where the value is absent, whatever its rule says about that.
+  [[nodiscard]] Result<const Cell*> cell_or_null(std::size_t index);
   [[nodiscard]] Result<Value> value(std::size_t index);
   [[nodiscard]] Result<std::string> text(std::size_t index);
   // For a key, body or header to be emitted: unset where the value is null, and where the file
@@ -41,6 +43,7 @@ class MessageValues {
   bool is_absent_part(const ValueRule& rule) const;
   Result<Cell> found(const ValueRule& rule);
   Result<std::optional<Cell>> look(const ValueRule& rule);
+  Result<std::optional<Cell>> look_and_explain(const ValueRule& rule);
   Result<std::optional<Cell>> look_in_json(const ValueRule& rule);
 
   std::span<const ValueRule> rules_;

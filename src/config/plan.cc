@@ -8,6 +8,7 @@
 #include "config/plan_parts.h"
 #include "config/toml_depth.h"
 #include "config/toml_reader.h"
+#include "config/wanted.h"
 #include "model/ledger.h"
 
 namespace once {
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::array<std::string_view, 9> root_keys{"scope",  "source", "store", "run",  "retry",
                                                     "values", "do",     "emit",  "relay"};
-constexpr std::array<std::string_view, 5> source_keys{"url", "id", "born", "content", "ahead"};
+constexpr std::array<std::string_view, 7> source_keys{"url",   "id",   "born", "content",
+                                                      "ahead", "when", "skip"};
 constexpr std::array<std::string_view, 1> store_keys{"url"};
 constexpr std::array<std::string_view, 6> run_keys{"semantics", "order",     "lanes",
                                                    "batch",     "retention", "at_end"};
@@ -28,6 +30,7 @@ constexpr std::array<std::string_view, 3> semantics_words{"at most once", "at le
 constexpr std::array<std::string_view, 2> order_words{"partition", "key"};
 constexpr std::array<std::string_view, 3> born_words{"timestamp", "uuid7", "snowflake"};
 constexpr std::array<std::string_view, 2> at_end_words{"wait", "stop"};
+constexpr std::array<std::string_view, 1> skip_words{"empty"};
 
 Status parse_source(const TomlTable& root, Plan& plan) {
   const auto source = ONCE_TRY(root.table("source", source_keys));
@@ -50,6 +53,16 @@ Status parse_source(const TomlTable& root, Plan& plan) {
     plan.options.content = std::move(*rule);
   }
   if (const auto ahead = ONCE_TRY(source->duration_ms("ahead"))) plan.options.ahead_ms_max = *ahead;
+  return {};
+}
+
+// Which messages are wanted, asked before the id rule. Needs the values.
+Status parse_wanted(const TomlTable& root, Plan& plan) {
+  const auto source = ONCE_TRY(root.table("source", source_keys));
+  const bool skips_empty = ONCE_TRY(source->word("skip", skip_words)).has_value();
+  plan.source_when = ONCE_TRY(parse_when(*source, plan.values));
+  if (skips_empty || plan.source_when)
+    plan.options.wanted = ONCE_TRY(make_wanted(plan, skips_empty));
   return {};
 }
 
@@ -120,6 +133,7 @@ Status parse_root(const TomlTable& root, Plan& plan) {
   ONCE_TRY(parse_retry(root, plan.options.retry));
   ONCE_TRY(parse_relay(root, plan));
   plan.values = ONCE_TRY(parse_values(root));
+  ONCE_TRY(parse_wanted(root, plan));
   plan.steps = ONCE_TRY(parse_steps(root, plan.values));
   plan.emits =
       ONCE_TRY(parse_emits(root, plan.options.scope, plan.options.id.has_value(), plan.values));

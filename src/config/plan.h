@@ -64,19 +64,37 @@ struct ValueRule {
 };
 
 // A value by its name.
-struct Use {
+struct ValueRef {
   std::string value;
   Place place = {};
 };
-struct ColumnUse {
+struct ColumnRef {
   std::string column;
-  Use use;
+  ValueRef use;
 };
 
-// A step or a message only for some messages.
-struct Filter {
-  Use use;
-  std::vector<std::string> any_of;
+// What must be true of a message for a step, an emit or the whole pipeline: a tree whose leaves
+// test one value each.
+struct WhenRule {
+  enum class Kind : std::uint8_t {
+    all,
+    any,
+    negation,
+    is,  // one of the operands
+    exists,
+    missing,
+    below,
+    at_most,
+    above,
+    at_least,
+    prefix,  // begins with one of the operands
+  };
+
+  Kind kind = Kind::all;
+  Place place = {};
+  std::vector<WhenRule> parts = {};        // of all, any and negation
+  ValueRef ref = {};                       // of a test
+  std::vector<std::string> operands = {};  // of a test, as the file has them
 };
 
 struct SqlStep {
@@ -86,23 +104,23 @@ struct SqlStep {
 };
 struct UniqueStep {
   std::string table;
-  std::vector<ColumnUse> key;
-  std::vector<ColumnUse> set;
+  std::vector<ColumnRef> key;
+  std::vector<ColumnRef> set;
   Outcome present = {};
 };
 struct VersionStep {
   std::string table;
-  std::vector<ColumnUse> key;
-  Use expected;
-  std::vector<ColumnUse> set;
+  std::vector<ColumnRef> key;
+  ValueRef expected;
+  std::vector<ColumnRef> set;
   Outcome contended = {};
   Outcome missing = {};
 };
 struct StateStep {
   std::string table;
-  std::vector<ColumnUse> key;
-  Use to;
-  std::vector<ColumnUse> set;
+  std::vector<ColumnRef> key;
+  ValueRef to;
+  std::vector<ColumnRef> set;
   std::vector<std::string> states;
   std::vector<Transition> transitions;
   StateMachineOptions options;
@@ -112,26 +130,26 @@ struct StateStep {
 
 struct Step {
   Place place;
-  std::optional<Filter> when = {};
+  std::optional<WhenRule> when = {};
   std::variant<SqlStep, UniqueStep, VersionStep, StateStep> action = {};
 };
 
 // A text with values in it.
 struct TemplatePiece {
   std::string literal;
-  std::optional<Use> use = {};  // comes after the literal
+  std::optional<ValueRef> use = {};  // comes after the literal
 };
 
 struct EmitRule {
   Place place;
   std::string to;           // a URL
   std::string destination;  // its name in the outbox: the same as long as the file says the same
-  std::optional<Filter> when = {};
-  std::vector<Use> id = {};
-  std::optional<Use> key = {};
-  std::optional<Use> body = {};               // its bytes as they are ...
+  std::optional<WhenRule> when = {};
+  std::vector<ValueRef> id = {};
+  std::optional<ValueRef> key = {};
+  std::optional<ValueRef> body = {};          // its bytes as they are ...
   std::vector<TemplatePiece> json_body = {};  // ... or a JSON object
-  std::vector<std::pair<std::string, Use>> headers = {};
+  std::vector<std::pair<std::string, ValueRef>> headers = {};
 };
 
 // Variables of the environment that the file refers to; unset if there is none of this name.
@@ -142,6 +160,7 @@ struct Plan {
   std::string source_url;
   std::string store_url;
   PipelineOptions options;
+  std::optional<WhenRule> source_when = {};  // is part of `options.wanted`
   std::vector<ValueRule> values;
   std::vector<Step> steps;
   std::vector<EmitRule> emits;

@@ -32,7 +32,7 @@ class TemplateMaker {
       if (const toml::table* inner = node.as_table()) {
         ONCE_TRY(add_object(*inner, depth + 1));
       } else {
-        const Use use = ONCE_TRY(use_of(file_, node, "a member of a body"));
+        const ValueRef use = ONCE_TRY(ref_of(file_, node, "a member of a body"));
         pieces_.push_back({std::exchange(literal_, {}), use});
       }
     }
@@ -62,11 +62,11 @@ Status parse_id(const TomlTable& table, bool has_id, EmitRule& emit) {
     return {};
   }
   if (!id->is_array()) {
-    emit.id = {ONCE_TRY(use_of(table.file(), *id, "id"))};
+    emit.id = {ONCE_TRY(ref_of(table.file(), *id, "id"))};
     return {};
   }
   for (const toml::node& part : *id->as_array())
-    emit.id.push_back(ONCE_TRY(use_of(table.file(), part, "a part of the id")));
+    emit.id.push_back(ONCE_TRY(ref_of(table.file(), part, "a part of the id")));
   if (emit.id.empty()) return table.refuse("id", "has no parts");
   return {};
 }
@@ -74,13 +74,13 @@ Status parse_id(const TomlTable& table, bool has_id, EmitRule& emit) {
 Status parse_body(const TomlTable& table, EmitRule& emit) {
   const toml::node* body = table.native().get("body");
   if (body == nullptr) {
-    emit.body = Use{"body", emit.place};
+    emit.body = ValueRef{"body", emit.place};
   } else if (const toml::table* object = body->as_table()) {
     TemplateMaker maker(table.file());
     ONCE_TRY(maker.add_object(*object, 1));
     emit.json_body = std::move(maker).take();
   } else {
-    emit.body = ONCE_TRY(use_of(table.file(), *body, "body"));
+    emit.body = ONCE_TRY(ref_of(table.file(), *body, "body"));
   }
   return {};
 }
@@ -97,15 +97,15 @@ Result<EmitRule> parse_emit(const TomlTable& table, const std::string& scope, bo
     return table.refuse("to", fmt::format("is too long: scope and URL have together at most {} "
                                           "bytes; put the URL into a variable",
                                           name_bytes_max - 5));
-  emit.when = ONCE_TRY(parse_filter(table, values));
+  emit.when = ONCE_TRY(parse_when(table, values));
   ONCE_TRY(parse_id(table, has_id, emit));
   if (table.has("key"))
-    emit.key = ONCE_TRY(use_of(table.file(), *table.native().get("key"), "key"));
+    emit.key = ONCE_TRY(ref_of(table.file(), *table.native().get("key"), "key"));
   ONCE_TRY(parse_body(table, emit));
   if (const toml::table* headers = ONCE_TRY(table.free_table("headers")))
     for (const auto& [name, node] : *headers)
       emit.headers.emplace_back(std::string(name.str()),
-                                ONCE_TRY(use_of(table.file(), node, "a header")));
+                                ONCE_TRY(ref_of(table.file(), node, "a header")));
   return emit;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "config/plan.h"
@@ -8,15 +10,22 @@
 
 namespace once {
 
-// The parts of a file, each read by a function of its own (plan_values.cc, plan_steps.cc,
-// plan_emits.cc).
+// The parts of a file, each read by a function of its own (plan_values.cc, plan_when.cc,
+// plan_steps.cc, plan_emits.cc).
 
 [[nodiscard]] bool is_value_name(std::string_view name);
 
 [[nodiscard]] Result<std::vector<ValueRule>> parse_values(const TomlTable& root);
 
-// `when` of a step or a message. One that does not name a value brings a value of its own.
-[[nodiscard]] Result<std::optional<Filter>> parse_filter(const TomlTable& of,
+// Where a value comes from: exactly one key of the table says so. Has neither name nor place.
+[[nodiscard]] Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what);
+// The keys that parse_origin knows.
+[[nodiscard]] std::span<const std::string_view> origin_keys();
+// `type`, if it is there.
+[[nodiscard]] Result<std::optional<ValueType>> parse_type(const TomlTable& table);
+
+// `when`. A test that does not name a value brings a value of its own.
+[[nodiscard]] Result<std::optional<WhenRule>> parse_when(const TomlTable& of,
                                                          std::vector<ValueRule>& values);
 
 [[nodiscard]] Result<std::vector<Step>> parse_steps(const TomlTable& root,
@@ -27,6 +36,7 @@ namespace once {
                                                         std::vector<ValueRule>& values);
 
 // A string that names a value.
-[[nodiscard]] Result<Use> use_of(TomlFile& file, const toml::node& node, std::string_view what);
+[[nodiscard]] Result<ValueRef> ref_of(TomlFile& file, const toml::node& node,
+                                      std::string_view what);
 
 }  // namespace once

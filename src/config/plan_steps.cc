@@ -46,13 +46,13 @@ Result<std::optional<Outcome>> parse_reaction(const TomlTable& step, std::string
   return found;
 }
 
-Result<std::vector<ColumnUse>> parse_columns(const TomlTable& step, std::string_view key,
+Result<std::vector<ColumnRef>> parse_columns(const TomlTable& step, std::string_view key,
                                              bool required) {
-  std::vector<ColumnUse> columns;
+  std::vector<ColumnRef> columns;
   const toml::table* table = ONCE_TRY(step.free_table(key));
   if (table != nullptr)
     for (const auto& [column, node] : *table) {
-      Use use = ONCE_TRY(use_of(step.file(), node, "a column"));
+      ValueRef use = ONCE_TRY(ref_of(step.file(), node, "a column"));
       columns.push_back({std::string(column.str()), std::move(use)});
     }
   if (columns.empty() && required)
@@ -60,9 +60,9 @@ Result<std::vector<ColumnUse>> parse_columns(const TomlTable& step, std::string_
   return columns;
 }
 
-Result<Use> parse_use(const TomlTable& step, std::string_view key) {
+Result<ValueRef> parse_use(const TomlTable& step, std::string_view key) {
   if (!step.has(key)) return step.refuse(key, "is missing: it is the name of a value of [values]");
-  return use_of(step.file(), *step.native().get(key), key);
+  return ref_of(step.file(), *step.native().get(key), key);
 }
 
 Result<SqlStep> parse_sql(const TomlTable& table) {
@@ -158,7 +158,7 @@ Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) 
         step.place, "a step of [[do]] does one thing: sql, unique, version or state_machine");
   if (!table.has("sql") && (table.has("rows") || table.has("otherwise")))
     return table.file().refuse(step.place, "rows and otherwise belong to sql");
-  step.when = ONCE_TRY(parse_filter(table, values));
+  step.when = ONCE_TRY(parse_when(table, values));
   if (table.has("sql")) {
     step.place = table.place("sql");
     step.action = ONCE_TRY(parse_sql(table));

@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "config/recipe.h"
+#include "config/plan_testing.h"
 #include "config/toml_depth.h"
 
 namespace once {
 namespace {
+
+using testing::complaint_about;
+using testing::parsed;
 
 constexpr std::string_view whole = R"toml(
 scope = "points"
@@ -25,30 +26,11 @@ points = { json = "/points", type = "integer" }
 sql = "INSERT INTO flow (id, points) VALUES (:id, :points)"
 )toml";
 
-Environment environment(std::map<std::string, std::string> variables = {}) {
-  return [variables](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  };
-}
-
-Result<Plan> parsed(std::string_view text, std::map<std::string, std::string> variables = {}) {
-  return parse_plan(text, "p.toml", environment(std::move(variables)));
-}
-
 // The error of a file in which one text was replaced.
 std::string complaint(std::string_view what, std::string_view with) {
   std::string text(whole);
   text.replace(text.find(what), what.size(), with);
-  const auto plan = parsed(text);
-  if (!plan) {
-    EXPECT_EQ(plan.error().remedy, Remedy::stop);
-    EXPECT_EQ(plan.error().tag, "config");
-    return plan.error().text;
-  }
-  const auto recipe = Recipe::make(*plan, SqlDialect::sqlite);
-  return recipe ? "" : recipe.error().text;
+  return complaint_about(text);
 }
 
 TEST(Plan, what_is_not_said_has_the_defaults_of_a_pipeline) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 12> value_keys{
     "json",   "header",    "key",      "body", "id",   "partition",
     "offset", "timestamp", "constant", "type", "null", "default"};
-constexpr std::array<std::string_view, 5> filter_keys{"value", "json", "header", "key", "is"};
+constexpr std::size_t origins = 9;  // the first keys of a value say where it comes from
 // In the order of ValueType.
 constexpr std::array<std::string_view, 8> type_words{"text",    "integer", "number", "decimal",
                                                      "boolean", "bytes",   "json",   "timestamp"};
@@ -63,23 +64,6 @@ Result<std::optional<ValueRule>> parse_whole_origin(const TomlTable& table, cons
   return ValueRule{.name = {}, .from = whole.from, .type = whole.type};
 }
 
-// Where the value comes from: exactly one key says so.
-Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what) {
-  std::vector<ValueRule> found;
-  const auto take = [&](std::optional<ValueRule> rule) {
-    if (rule) found.push_back(std::move(*rule));
-  };
-  take(ONCE_TRY(parse_json_origin(table)));
-  take(ONCE_TRY(parse_header_origin(table)));
-  take(ONCE_TRY(parse_constant_origin(table)));
-  for (const Whole& whole : wholes) take(ONCE_TRY(parse_whole_origin(table, whole)));
-  if (found.size() == 1) return std::move(found.front());
-  return table.file().refuse(
-      table.place(), fmt::format("{} must say one place that it comes from: json, header, key, "
-                                 "body, id, partition, offset, timestamp or constant",
-                                 what));
-}
-
 // A text of the file in the place of a value must fit the value's type, too.
 Status check_text(const TomlTable& table, std::string_view key, const std::string& text,
                   ValueType type) {
@@ -92,8 +76,7 @@ Result<ValueRule> parse_value(const TomlTable& table, const std::string& name) {
   ValueRule rule = ONCE_TRY(parse_origin(table, fmt::format("the value \"{}\"", name)));
   rule.name = name;
   rule.place = table.place();
-  if (const auto type = ONCE_TRY(table.word("type", type_words)))
-    rule.type = static_cast<ValueType>(*type);
+  if (const auto type = ONCE_TRY(parse_type(table))) rule.type = *type;
   if (const auto nullable = ONCE_TRY(table.boolean("null"))) rule.nullable = *nullable;
   rule.fallback = ONCE_TRY(table.scalar("default"));
   if (rule.fallback && rule.nullable)
@@ -115,6 +98,29 @@ void add_whole_values(std::vector<ValueRule>& values) {
 
 }  // namespace
 
+std::span<const std::string_view> origin_keys() { return std::span(value_keys).first(origins); }
+
+Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what) {
+  std::vector<ValueRule> found;
+  const auto take = [&](std::optional<ValueRule> rule) {
+    if (rule) found.push_back(std::move(*rule));
+  };
+  take(ONCE_TRY(parse_json_origin(table)));
+  take(ONCE_TRY(parse_header_origin(table)));
+  take(ONCE_TRY(parse_constant_origin(table)));
+  for (const Whole& whole : wholes) take(ONCE_TRY(parse_whole_origin(table, whole)));
+  if (found.size() == 1) return std::move(found.front());
+  return table.file().refuse(table.place(),
+                             fmt::format("{} must say one place that it comes from: {}", what,
+                                         fmt::join(origin_keys(), ", ")));
+}
+
+Result<std::optional<ValueType>> parse_type(const TomlTable& table) {
+  const auto type = ONCE_TRY(table.word("type", type_words));
+  if (!type) return std::nullopt;
+  return static_cast<ValueType>(*type);
+}
+
 bool is_value_name(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -124,11 +130,11 @@ bool is_value_name(std::string_view name) {
   });
 }
 
-Result<Use> use_of(TomlFile& file, const toml::node& node, std::string_view what) {
+Result<ValueRef> ref_of(TomlFile& file, const toml::node& node, std::string_view what) {
   const auto* name = node.as_string();
   if (name == nullptr || !is_value_name(name->get()))
     return file.refuse(place_of(node), fmt::format("{} is the name of a value of [values]", what));
-  return Use{name->get(), place_of(node)};
+  return ValueRef{name->get(), place_of(node)};
 }
 
 Result<std::vector<ValueRule>> parse_values(const TomlTable& root) {
@@ -153,29 +159,6 @@ Result<std::vector<ValueRule>> parse_values(const TomlTable& root) {
   }
   add_whole_values(values);
   return values;
-}
-
-Result<std::optional<Filter>> parse_filter(const TomlTable& of, std::vector<ValueRule>& values) {
-  const auto table = ONCE_TRY(of.table("when", filter_keys));
-  if (!table) return std::nullopt;
-  Filter filter;
-  if (table->has("value")) {
-    filter.use = ONCE_TRY(use_of(table->file(), *table->native().get("value"), "when.value"));
-    if (table->has("json") || table->has("header") || table->has("key"))
-      return table->refuse("value", "and a place that a value comes from say two things; drop one");
-  } else {
-    ValueRule rule = ONCE_TRY(parse_origin(*table, "when"));
-    rule.place = table->place();
-    // No user can have this name. An absent one is no fault, but fits nothing.
-    rule.name = fmt::format("when@{}:{}", rule.place.line, rule.place.column);
-    rule.nullable = true;
-    filter.use = {rule.name, rule.place};
-    values.push_back(std::move(rule));
-  }
-  filter.any_of = ONCE_TRY(table->scalars("is"));
-  if (filter.any_of.empty())
-    return table->refuse("is", "says what fits: a string, number or boolean, or a list of them");
-  return filter;
 }
 
 }  // namespace once

@@ -6,74 +6,19 @@
 #include <algorithm>
 #include <array>
 
-#include "base/url.h"
 #include "config/message_values.h"
+#include "config/value_names.h"
 #include "model/handler_statement.h"
 
 namespace once {
 
-// Turns names into places, and remembers which were asked for.
-class Recipe::Resolver {
- public:
-  explicit Resolver(const Plan& plan) : plan_(plan), used_(plan.values.size()) {}
-
-  Result<std::size_t> operator()(const Use& use) {
-    std::vector<std::string_view> known;
-    for (std::size_t i = 0; i < plan_.values.size(); ++i) {
-      if (plan_.values[i].name == use.value) {
-        used_[i] = true;
-        return i;
-      }
-      known.push_back(plan_.values[i].name);
-    }
-    const std::string_view guess = nearest(use.value, known);
-    return fail(Remedy::stop, "config",
-                fmt::format("there is no value \"{}\" in [values]{}", use.value,
-                            guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess)));
-  }
-
-  Result<std::optional<Fits>> filter(const std::optional<Filter>& when) {
-    if (!when) return std::nullopt;
-    const std::size_t value = ONCE_TRY((*this)(when->use));
-    return Fits{value, when->any_of};
-  }
-
-  Result<Emit> emit(const EmitRule& rule) {
-    Emit made;
-    made.when = ONCE_TRY(filter(rule.when));
-    made.destination = rule.destination;
-    for (const Use& part : rule.id) made.id.push_back(ONCE_TRY((*this)(part)));
-    if (rule.key) made.key = ONCE_TRY((*this)(*rule.key));
-    if (rule.body) made.body = ONCE_TRY((*this)(*rule.body));
-    for (const TemplatePiece& piece : rule.json_body) {
-      std::optional<std::size_t> value;
-      if (piece.use) value = ONCE_TRY((*this)(*piece.use));
-      made.json_body.emplace_back(piece.literal, value);
-    }
-    for (const auto& [name, use] : rule.headers) {
-      const std::size_t value = ONCE_TRY((*this)(use));
-      made.headers.emplace_back(name, value);
-    }
-    return made;
-  }
-
-  // What is there without having been declared need not be used.
-  Status check_all_used() const {
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      const ValueRule& rule = plan_.values[i];
-      if (used_[i] || rule.place == Place{}) continue;
-      return fail(plan_.error_at(rule.place, "config",
-                                 fmt::format("the value \"{}\" is used by nobody", rule.name)));
-    }
-    return {};
-  }
-
- private:
-  const Plan& plan_;
-  std::vector<bool> used_;
-};
-
 namespace {
+
+Result<std::optional<Predicate>> predicate_of(const std::optional<WhenRule>& when, const Plan& plan,
+                                              ValueNames& names) {
+  if (!when) return std::nullopt;
+  return ONCE_TRY(Predicate::make(*when, plan, std::ref(names)));
+}
 
 // The database can plan these without running them; what begins otherwise is left to the first
 // message.
@@ -91,6 +36,11 @@ tl::unexpected<Error> blame(const Work& work, Outcome instead) {
       Error{Remedy::retry, "message", std::move(text), Culprit{work.message, std::move(instead)}});
 }
 
+Result<bool> holds(const std::optional<Predicate>& when, MessageValues& values) {
+  if (!when) return true;
+  return when->holds(values);
+}
+
 bool has_to_roll_back(const Outcome& outcome, bool after_writes) {
   switch (outcome.kind) {
     case Outcome::Kind::retry:
@@ -104,19 +54,36 @@ bool has_to_roll_back(const Outcome& outcome, bool after_writes) {
 
 }  // namespace
 
+Result<Recipe::Emit> Recipe::resolved(const EmitRule& rule, ValueNames& names) {
+  Emit made;
+  made.destination = rule.destination;
+  for (const ValueRef& part : rule.id) made.id.push_back(ONCE_TRY(names(part)));
+  if (rule.key) made.key = ONCE_TRY(names(*rule.key));
+  if (rule.body) made.body = ONCE_TRY(names(*rule.body));
+  for (const TemplatePiece& piece : rule.json_body) {
+    std::optional<std::size_t> value;
+    if (piece.use) value = ONCE_TRY(names(*piece.use));
+    made.json_body.emplace_back(piece.literal, value);
+  }
+  for (const auto& [name, use] : rule.headers) {
+    const std::size_t value = ONCE_TRY(names(use));
+    made.headers.emplace_back(name, value);
+  }
+  return made;
+}
+
 Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect) {
   std::shared_ptr<Recipe> recipe(new Recipe());
-  Resolver resolver(plan);
+  ValueNames names(plan);
+  if (plan.source_when) ONCE_TRY(predicate_of(plan.source_when, plan, names));
   const auto at = [&](Place place, Error error) {
     return fail(plan.error_at(place, error.tag, error.text));
   };
   for (const Step& step : plan.steps) {
     Part part{step.place, {}, {}};
-    auto when = resolver.filter(step.when);
-    if (!when) return at(step.when->use.place, std::move(when).error());
-    part.when = std::move(*when);
+    part.when = ONCE_TRY(predicate_of(step.when, plan, names));
     auto action = std::visit(
-        [&](const auto& of) { return make_action(of, std::ref(resolver), dialect); }, step.action);
+        [&](const auto& of) { return make_action(of, std::ref(names), dialect); }, step.action);
     if (!action) return at(step.place, std::move(action).error());
     part.action = std::move(*action);
     const auto* states = std::get_if<StateStep>(&step.action);
@@ -125,34 +92,26 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
     recipe->parts_.push_back(std::move(part));
   }
   for (const EmitRule& rule : plan.emits) {
-    auto emit = resolver.emit(rule);
+    auto emit = resolved(rule, names);
     if (!emit) return at(rule.place, std::move(emit).error());
+    emit->when = ONCE_TRY(predicate_of(rule.when, plan, names));
     recipe->emits_.push_back(std::move(*emit));
   }
-  ONCE_TRY(resolver.check_all_used());
+  ONCE_TRY(names.check_all_used());
   recipe->plan_ = std::move(plan);
   return recipe;
-}
-
-Result<bool> Recipe::fits(const std::optional<Fits>& when, MessageValues& values,
-                          std::span<const ValueRule> rules) {
-  if (!when) return true;
-  const Cell& cell = *ONCE_TRY(values.cell(when->value));
-  if (std::holds_alternative<std::nullptr_t>(cell)) return false;
-  const std::string text = text_of(cell, rules[when->value].type);
-  return std::find(when->any_of.begin(), when->any_of.end(), text) != when->any_of.end();
 }
 
 Result<Recipe::Done> Recipe::run_one(MessageValues& values, Transaction& transaction) const {
   bool wrote = false;
   for (const Part& part : parts_) {
-    if (!ONCE_TRY(fits(part.when, values, plan_.values))) continue;
+    if (!ONCE_TRY(holds(part.when, values))) continue;
     if (auto outcome = ONCE_TRY(part.action->run(values, transaction)))
       return Done{std::move(*outcome), wrote};
     wrote = true;
   }
   for (const Emit& emit : emits_) {
-    if (!ONCE_TRY(fits(emit.when, values, plan_.values))) continue;
+    if (!ONCE_TRY(holds(emit.when, values))) continue;
     ONCE_TRY(transaction.enqueue(emit.destination, ONCE_TRY(message_of(emit, values))));
     wrote = true;
   }

@@ -13,8 +13,11 @@
 
 #include "config/action.h"
 #include "config/plan.h"
+#include "config/predicate.h"
 
 namespace once {
+
+class ValueNames;
 
 // What a message does, ready to be run: the steps of a plan with all names resolved. Never changes,
 // so that all lanes share it.
@@ -41,19 +44,14 @@ class Recipe {
   const Plan& plan() const { return plan_; }
 
  private:
-  class Resolver;
-  // A filter, a step and a message to emit, with places of values instead of names.
-  struct Fits {
-    std::size_t value = 0;
-    std::vector<std::string> any_of;
-  };
+  // A step and a message to emit, with places of values instead of names.
   struct Part {
     Place place;
-    std::optional<Fits> when;
+    std::optional<Predicate> when;
     std::unique_ptr<Action> action;
   };
   struct Emit {
-    std::optional<Fits> when;
+    std::optional<Predicate> when;
     std::string destination;
     std::vector<std::size_t> id;
     std::optional<std::size_t> key;
@@ -69,10 +67,9 @@ class Recipe {
 
   Recipe() = default;
 
+  static Result<Emit> resolved(const EmitRule& rule, ValueNames& names);
   Result<Done> run_one(MessageValues& values, Transaction& transaction) const;
   Result<Message> message_of(const Emit& emit, MessageValues& values) const;
-  static Result<bool> fits(const std::optional<Fits>& when, MessageValues& values,
-                           std::span<const ValueRule> rules);
   Status probe(Store& store, const Part& part, const Probe& probe) const;
 
   Plan plan_;

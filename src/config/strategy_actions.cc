@@ -18,9 +18,9 @@ tl::unexpected<Error> refuse(std::string text) {
 // Columns with the values of a message.
 class ColumnValues {
  public:
-  static Result<ColumnValues> make(const std::vector<ColumnUse>& columns, const Resolve& resolve) {
+  static Result<ColumnValues> make(const std::vector<ColumnRef>& columns, const Resolve& resolve) {
     ColumnValues made;
-    for (const ColumnUse& column : columns) {
+    for (const ColumnRef& column : columns) {
       ONCE_TRY(check_name(column.column));
       made.names_.push_back(column.column);
       made.values_.push_back(ONCE_TRY(resolve(column.use)));
@@ -52,14 +52,14 @@ struct RowColumns {
   ColumnValues key;
   ColumnValues set;
 
-  static Result<RowColumns> make(const std::string& table, const std::vector<ColumnUse>& key,
-                                 const std::vector<ColumnUse>& set, const Resolve& resolve) {
+  static Result<RowColumns> make(const std::string& table, const std::vector<ColumnRef>& key,
+                                 const std::vector<ColumnRef>& set, const Resolve& resolve) {
     ONCE_TRY(check_name(table));
     if (table.starts_with("once_"))
       return refuse(fmt::format("the table {} belongs to Once; use one of your own", table));
-    for (const ColumnUse& column : set)
+    for (const ColumnRef& column : set)
       if (std::any_of(key.begin(), key.end(),
-                      [&](const ColumnUse& other) { return other.column == column.column; }))
+                      [&](const ColumnRef& other) { return other.column == column.column; }))
         return refuse(fmt::format("the column {} is in key and in set", column.column));
     auto keys = ONCE_TRY(ColumnValues::make(key, resolve));
     auto sets = ONCE_TRY(ColumnValues::make(set, resolve));

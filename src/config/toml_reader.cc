@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <sstream>
 
 #include "base/url.h"
 
@@ -157,6 +158,11 @@ Result<std::optional<std::string>> scalar_of(TomlFile& file, const toml::node& n
   if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  if (const auto* moment = node.as_date_time()) {
+    std::ostringstream text;
+    text << moment->get();
+    return text.str();
+  }
   return std::nullopt;
 }
 

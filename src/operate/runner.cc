@@ -24,6 +24,7 @@ Json json_of(const RunStatistics& statistics) {
           {"parked", s.parked},
           {"duplicates", s.duplicates},
           {"skipped", s.skipped},
+          {"passed", s.passed},
           {"mismatched", s.mismatched},
           {"too_old", s.too_old},
           {"ahead", s.ahead},

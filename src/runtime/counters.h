@@ -15,7 +15,7 @@ namespace once {
 struct Counters {
   using Counter = std::atomic<std::uint64_t>;
   Counter delivered{0}, applied{0}, rejected{0}, no_effect{0}, parked{0}, duplicates{0}, skipped{0},
-      mismatched{0}, too_old{0}, ahead{0}, retried{0}, transactions{0}, rolled_back{0},
+      passed{0}, mismatched{0}, too_old{0}, ahead{0}, retried{0}, transactions{0}, rolled_back{0},
       rechecked{0}, forgotten{0}, batch_count{0};
 
   // What the store or the source cannot do at present; unset when it can again.
@@ -40,6 +40,7 @@ struct Counters {
     s.parked = parked;
     s.duplicates = duplicates;
     s.skipped = skipped;
+    s.passed = passed;
     s.mismatched = mismatched;
     s.too_old = too_old;
     s.ahead = ahead;

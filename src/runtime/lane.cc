@@ -97,10 +97,24 @@ void Lane::push(Prepared task) {
   tasks_.push_back(std::move(task));
 }
 
+// Decided before the id rule is asked: messages of another kind need not have an id.
+bool Lane::is_passed_over(Item& item) const {
+  if (!parts_.options.wanted) return false;
+  const auto wanted = parts_.options.wanted(item.delivery);
+  if (wanted && *wanted) return false;
+  item.passed = wanted.has_value();
+  item.decided = wanted ? no_effect() : parked(wanted.error().text);
+  return true;
+}
+
 // What the message is (id, birth) and what it says (fingerprint). A message without an id is not
 // handled: it is parked, and the partition goes on.
 void Lane::identify(Item& item) const {
   item.born_ms = item.delivery.timestamp_ms;
+  if (is_passed_over(item)) {
+    if (parts_.options.id) item.delivery.id = {};
+    return count_birth(item, item.born_ms);
+  }
   if (!parts_.options.id) return count_birth(item, item.born_ms);
   auto id = parts_.options.id->id_of(item.delivery);
   if (!id) {
@@ -317,6 +331,7 @@ void Lane::settled() {
   counters.mismatched += tally_.mismatched;
   counters.too_old += tally_.too_old;
   counters.ahead += tally_.ahead;
+  counters.passed += tally_.passed;
   for (Item* item : selected_) ++item->task->next;
   limit_ = std::min(parts_.options.batch_count_max, limit_ * 2);
   counters.batch_count = limit_;

@@ -115,6 +115,7 @@ class Lane {
     std::int64_t not_before_ns = 0;  // in the clock's ticks
     bool records_id = true;          // in the ledger, if it has one
     bool ahead = false;              // born in the future, and parked for it
+    bool passed = false;             // not wanted: nothing is recorded but the position
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
   };
 
@@ -132,11 +133,12 @@ class Lane {
   // What an attempt did, counted only once it is committed.
   struct Tally {
     std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
-                  mismatched = 0, too_old = 0, ahead = 0;
+                  mismatched = 0, too_old = 0, ahead = 0, passed = 0;
   };
 
   // The queue (lane.cc).
   Owned& owned(std::string_view partition);
+  bool is_passed_over(Item& item) const;
   void identify(Item& item) const;
   void count_birth(Item& item, std::int64_t born_ms) const;
   void select();
@@ -176,6 +178,7 @@ class Lane {
   Status work_single(Transaction& transaction, std::span<const Verdict> verdicts);
   Status work_batched(Transaction& transaction, std::span<const Verdict> verdicts);
   std::optional<Outcome> outcome_without_handler(const Item& item, const Verdict& verdict);
+  static bool leaves_no_record(const Item& item, const Verdict& verdict);
   Status work_fresh(std::span<Work> fresh, Transaction& transaction);
   Status undo_refused(std::span<const Work> fresh, const Writes& writes);
   std::string mismatch_reason(const Item& item, const Verdict& verdict) const;

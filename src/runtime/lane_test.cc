@@ -56,6 +56,49 @@ TEST_F(LaneTest, an_id_that_stayed_free_is_free_for_another_message_of_the_same_
   EXPECT_EQ(parked_records().size(), 3u);
 }
 
+// Tombstones and heartbeats have no id, and it is nobody's fault.
+TEST_F(LaneTest, what_is_not_wanted_is_passed_over_and_leaves_only_the_position) {
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "m" + std::to_string(i / 2);
+    const bool is_heartbeat = i % 2 == 1;
+    source_.add("p0", {.id = is_heartbeat ? "" : name,
+                       .key = "k",
+                       .body = is_heartbeat ? "beat" : "body of " + name,
+                       .headers = {},
+                       .timestamp_ms = 1000});
+  }
+  options_.wanted = [](const Delivery& delivery) -> Result<bool> {
+    if (delivery.id == "m7") return fail(Remedy::park, "value", "cannot be told");
+    return delivery.body != "beat";
+  };
+  for (const bool batched : {false, true}) {
+    options_.scope = batched ? "batched" : "single";
+    if (batched) {
+      handler_ = batch([](std::span<Work> work, KeyValueTransaction& transaction) -> Status {
+        for (const Work& one : work) {
+          transaction.on_behalf_of(one.message);
+          ONCE_TRY(transaction.put("batched/" + std::string(one.delivery->id), "1"));
+        }
+        return {};
+      });
+    }
+    const std::uint64_t passed = counters_.passed;
+    const std::uint64_t no_effect = counters_.no_effect;
+    Lane lane = make();
+    own(lane);
+    lane.push(source_.batch("p0"));
+    drain(lane);
+    EXPECT_EQ(counters_.passed - passed, 20u);
+    EXPECT_EQ(counters_.no_effect, no_effect);
+    EXPECT_EQ(position().offset, 40);
+    const auto parked = parked_records();
+    ASSERT_EQ(parked.size(), 1u);
+    EXPECT_EQ(parked[0].reason, "cannot be told");
+    EXPECT_EQ(store_.records()->ledger(options_.scope, "", 1000).value().size(), 19u);
+  }
+  EXPECT_EQ(effects_of(store_, "p0").size(), 19u);
+}
+
 TEST_F(LaneTest, redelivered_batches_are_told_by_the_position) {
   fill(100);
   Lane lane = make();

@@ -123,8 +123,14 @@ std::optional<Outcome> Lane::outcome_without_handler(const Item& item, const Ver
     case Verdict::Kind::fresh: break;
   }
   if (item.outside) return verdict.stored;
+  if (item.passed) ++tally_.passed;
   if (item.ahead) ++tally_.ahead;
   return item.decided;
+}
+
+// The position alone tells that it was handled.
+bool Lane::leaves_no_record(const Item& item, const Verdict& verdict) {
+  return item.passed || verdict.kind == Verdict::Kind::duplicate;
 }
 
 std::string Lane::mismatch_reason(const Item& item, const Verdict& verdict) const {
@@ -146,7 +152,7 @@ Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verd
     const Item& item = *selected_[i];
     transaction.on_behalf_of(i);
     if (const auto known = outcome_without_handler(item, verdicts[i])) {
-      if (verdicts[i].kind != Verdict::Kind::duplicate) ONCE_TRY(settle(i, *known, transaction));
+      if (!leaves_no_record(item, verdicts[i])) ONCE_TRY(settle(i, *known, transaction));
       continue;
     }
     writes.clear();
@@ -176,7 +182,7 @@ Status Lane::work_batched(Transaction& transaction, std::span<const Verdict> ver
   if (!fresh.empty()) ONCE_TRY(work_fresh(fresh, transaction));
   for (Work& work : fresh) outcomes[work.message] = std::move(work.outcome);
   for (std::size_t i = 0; i < selected_.size(); ++i) {
-    if (verdicts[i].kind == Verdict::Kind::duplicate) continue;
+    if (leaves_no_record(*selected_[i], verdicts[i])) continue;
     transaction.on_behalf_of(i);
     ONCE_TRY(settle(i, *outcomes[i], transaction));
   }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "config/plan.h"
+
+namespace once {
+
+// Turns names of values into their places in the plan, and remembers which were asked for. The plan
+// outlives it.
+class ValueNames {
+ public:
+  explicit ValueNames(const Plan& plan) : plan_(plan), used_(plan.values.size()) {}
+
+  // A name that no value has is an error with the tag "config" that does not yet say where.
+  [[nodiscard]] Result<std::size_t> operator()(const ValueRef& ref);
+
+  // A value that was declared and never asked for is an error that says where in the file.
+  [[nodiscard]] Status check_all_used() const;
+
+ private:
+  const Plan& plan_;
+  std::vector<bool> used_;
+};
+
+}  // namespace once

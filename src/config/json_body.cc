@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <array>
 #include <string>
 
 #include "model/json_parser.h"
@@ -13,10 +14,10 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// The buffers stay from one message to the next.
-JsonParser& thread_parser() {
-  thread_local JsonParser own;
-  return own;
+// The buffers stay from one message to the next. One for the body, and one for an element of it.
+JsonParser& thread_parser(std::size_t part) {
+  thread_local std::array<JsonParser, 2> own;
+  return own[part];
 }
 
 tl::unexpected<Error> fail_json(simdjson::error_code error) {
@@ -90,20 +91,67 @@ Result<Cell> cell_of(ondemand::value& value, ValueType type) {
 
 }  // namespace
 
+Result<JsonBody> JsonBody::parse(std::string_view text, Part part) {
+  const simdjson::error_code error = thread_parser(static_cast<std::size_t>(part)).parse(text);
+  if (error) return fail_json(error);
+  return JsonBody(part);
+}
+
 Result<JsonBody> JsonBody::parse(std::string_view body) {
   if (body.data() == nullptr) return fail_value("the message has no body");
   if (body.empty()) return fail_value("the body is empty, not JSON");
-  const simdjson::error_code error = thread_parser().parse(body);
+  return parse(body, Part::body);
+}
+
+// Inside of a list even a number has a pointer.
+Result<JsonBody> JsonBody::parse_element(std::string_view text) {
+  return parse(fmt::format("[{}]", text), Part::element);
+}
+
+Result<std::optional<std::vector<std::string>>> JsonBody::elements(std::string_view pointer) const {
+  std::vector<std::string> found;
+  bool is_array = true;
+  const auto split = [&](ondemand::array array) -> simdjson::error_code {
+    for (auto item : array) {
+      ondemand::value value;
+      if (const auto error = item.get(value)) return error;
+      std::string_view text;
+      if (const auto error = simdjson::to_json_string(value).get(text)) return error;
+      found.emplace_back(without_blanks(text));
+      if (found.size() > elements_max) return simdjson::CAPACITY;
+    }
+    return simdjson::SUCCESS;
+  };
+  const auto split_if_array = [&](auto& of) -> simdjson::error_code {
+    ondemand::json_type type;
+    if (const auto error = of.type().get(type)) return error;
+    is_array = type == ondemand::json_type::array;
+    ondemand::array array;
+    if (is_array)
+      if (const auto error = of.get_array().get(array)) return error;
+    return is_array ? split(array) : simdjson::SUCCESS;
+  };
+  ondemand::document& document = thread_parser(static_cast<std::size_t>(part_)).document;
+  document.rewind();
+  const auto error =
+      pointer.empty() ? split_if_array(document) : use_value_at(document, pointer, split_if_array);
+  if (error == simdjson::NO_SUCH_FIELD) return std::nullopt;
+  if (error == simdjson::CAPACITY)
+    return fail_value(fmt::format("an array has more than {} elements", elements_max));
   if (error) return fail_json(error);
-  return JsonBody();
+  if (!is_array) return fail_value("it is not an array");
+  return found;
 }
 
 Result<std::optional<Cell>> JsonBody::at(std::string_view pointer, ValueType type) const {
   Result<Cell> cell = Cell(nullptr);
-  const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
-    cell = cell_of(value, type);
-    return simdjson::SUCCESS;
-  });
+  ondemand::document& document = thread_parser(static_cast<std::size_t>(part_)).document;
+  const std::string place = part_ == Part::element ? fmt::format("/0{}", pointer) : "";
+  const auto error =
+      use_value_at(document, part_ == Part::element ? place : pointer, [&](ondemand::value& value) {
+        cell = cell_of(value, type);
+        return simdjson::SUCCESS;
+      });
   if (error == simdjson::NO_SUCH_FIELD) return std::nullopt;
   // What is wrong with the value itself says more, unless it is not known which value is meant.
   if (error && (cell || error == doubled_member)) return fail_json(error);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "config/plan_parts.h"
+
 namespace once {
 namespace {
 
@@ -17,6 +19,8 @@ std::string origin_of(const ValueRule& rule) {
     case ValueFrom::offset: return "the offset";
     case ValueFrom::timestamp: return "the timestamp";
     case ValueFrom::constant: return "the file";
+    case ValueFrom::element: return fmt::format("{} in the element", rule.field);
+    case ValueFrom::element_index: return "the index of the element";
   }
   return "?";
 }
@@ -31,6 +35,28 @@ Result<std::optional<Cell>> present(Result<Cell> cell) {
 Result<std::optional<Cell>> MessageValues::look_in_json(const ValueRule& rule) {
   if (!json_) json_ = ONCE_TRY(JsonBody::parse(delivery_.body));
   return json_->at(rule.field, rule.type);
+}
+
+Result<std::size_t> MessageValues::open_array(const std::string& pointer) {
+  if (array_ == pointer) return elements_.size();
+  const auto explain = [&](std::string_view what) {
+    return fail_value(fmt::format("each = \"{}\": {}", pointer, what));
+  };
+  if (!json_) json_ = ONCE_TRY(JsonBody::parse(delivery_.body));
+  auto found = json_->elements(pointer);
+  if (!found) return explain(found.error().text);
+  if (!*found) return explain("it is not there");
+  elements_ = std::move(**found);
+  array_ = pointer;
+  return elements_.size();
+}
+
+Status MessageValues::select_element(std::size_t index) {
+  element_ = ONCE_TRY(JsonBody::parse_element(elements_[index]));
+  element_index_ = index;
+  for (std::size_t i = 0; i < rules_.size(); ++i)
+    if (is_of_element(rules_[i])) cells_[i].reset();
+  return {};
 }
 
 Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
@@ -56,6 +82,11 @@ Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
     case ValueFrom::timestamp:
       return present(cell_from_text(fmt::format("{}", delivery_.timestamp_ms), rule.type));
     case ValueFrom::constant: return present(cell_from_text(rule.field, rule.type));
+    case ValueFrom::element:
+      if (!element_) return std::nullopt;
+      return element_->at(rule.field, rule.type);
+    case ValueFrom::element_index:
+      return present(cell_from_text(fmt::format("{}", element_index_), rule.type));
   }
   return std::nullopt;
 }

@@ -37,6 +37,12 @@ class MessageValues {
     return std::holds_alternative<std::nullptr_t>(cell);
   }
 
+  // The array at this pointer of the body, whose elements are selected next: how many there are.
+  // One that is absent or null is an error with the remedy `park`.
+  [[nodiscard]] Result<std::size_t> open_array(const std::string& pointer);
+  // Values of an element are those of this one until another is selected.
+  [[nodiscard]] Status select_element(std::size_t index);
+
   const Delivery& delivery() const { return delivery_; }
 
  private:
@@ -50,6 +56,10 @@ class MessageValues {
   const Delivery& delivery_;
   std::vector<std::optional<Cell>> cells_;
   std::optional<JsonBody> json_;
+  std::optional<std::string> array_;  // where `elements_` are from
+  std::vector<std::string> elements_;
+  std::size_t element_index_ = 0;
+  std::optional<JsonBody> element_;
 };
 
 }  // namespace once

@@ -40,6 +40,8 @@ enum class ValueFrom : std::uint8_t {
   offset,
   timestamp,
   constant,
+  element,        // of the array that `each` names
+  element_index,  // counted from 0
 };
 enum class ValueType : std::uint8_t {
   text,
@@ -130,6 +132,7 @@ struct StateStep {
 
 struct Step {
   Place place;
+  std::optional<std::string> each = {};  // once for each element of the array at this pointer
   std::optional<WhenRule> when = {};
   std::variant<SqlStep, UniqueStep, VersionStep, StateStep> action = {};
 };
@@ -144,6 +147,7 @@ struct EmitRule {
   Place place;
   std::string to;           // a URL
   std::string destination;  // its name in the outbox: the same as long as the file says the same
+  std::optional<std::string> each = {};  // as in a step
   std::optional<WhenRule> when = {};
   std::vector<ValueRef> id = {};
   std::optional<ValueRef> key = {};

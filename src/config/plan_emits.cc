@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,7 +12,8 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 6> emit_keys{"to", "id", "key", "body", "headers", "when"};
+constexpr std::array<std::string_view, 7> emit_keys{"to",      "id",   "key", "body",
+                                                    "headers", "each", "when"};
 constexpr std::size_t depth_max = 16;
 
 // A literal, then a value, then a literal, ...
@@ -59,6 +61,7 @@ Status parse_id(const TomlTable& table, bool has_id, EmitRule& emit) {
                           "is missing: without an id rule in [source] there is no id to pass "
                           "on; name a value that is the same however often this runs");
     emit.id = {{"id", emit.place}};
+    if (emit.each) emit.id.push_back({"element_index", emit.place});
     return {};
   }
   if (!id->is_array()) {
@@ -69,6 +72,20 @@ Status parse_id(const TomlTable& table, bool has_id, EmitRule& emit) {
     emit.id.push_back(ONCE_TRY(ref_of(table.file(), part, "a part of the id")));
   if (emit.id.empty()) return table.refuse("id", "has no parts");
   return {};
+}
+
+// Messages of one array with one id would be duplicates of each other.
+Status check_element_id(const TomlTable& table, const EmitRule& emit,
+                        const std::vector<ValueRule>& values) {
+  const auto is_elements = [&](const ValueRef& ref) {
+    return std::any_of(values.begin(), values.end(), [&](const ValueRule& rule) {
+      return rule.name == ref.value && is_of_element(rule);
+    });
+  };
+  if (!emit.each || std::any_of(emit.id.begin(), emit.id.end(), is_elements)) return {};
+  return table.refuse("id",
+                      "is the same for all elements; add a value of the element, for example "
+                      "id = [\"id\", \"element_index\"]");
 }
 
 Status parse_body(const TomlTable& table, EmitRule& emit) {
@@ -97,8 +114,10 @@ Result<EmitRule> parse_emit(const TomlTable& table, const std::string& scope, bo
     return table.refuse("to", fmt::format("is too long: scope and URL have together at most {} "
                                           "bytes; put the URL into a variable",
                                           name_bytes_max - 5));
+  emit.each = ONCE_TRY(parse_each(table));
   emit.when = ONCE_TRY(parse_when(table, values));
   ONCE_TRY(parse_id(table, has_id, emit));
+  ONCE_TRY(check_element_id(table, emit, values));
   if (table.has("key"))
     emit.key = ONCE_TRY(ref_of(table.file(), *table.native().get("key"), "key"));
   ONCE_TRY(parse_body(table, emit));

@@ -28,6 +28,11 @@ namespace once {
 [[nodiscard]] Result<std::optional<WhenRule>> parse_when(const TomlTable& of,
                                                          std::vector<ValueRule>& values);
 
+// `each`: a pointer to an array of the body.
+[[nodiscard]] Result<std::optional<std::string>> parse_each(const TomlTable& of);
+// Whether a value is one of an element.
+[[nodiscard]] bool is_of_element(const ValueRule& rule);
+
 [[nodiscard]] Result<std::vector<Step>> parse_steps(const TomlTable& root,
                                                     std::vector<ValueRule>& values);
 

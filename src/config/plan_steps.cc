@@ -9,8 +9,8 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 7> step_keys{
-    "sql", "rows", "otherwise", "unique", "version", "state_machine", "when"};
+constexpr std::array<std::string_view, 8> step_keys{
+    "sql", "rows", "otherwise", "unique", "version", "state_machine", "each", "when"};
 constexpr std::array<std::string_view, 4> unique_keys{"table", "key", "set", "present"};
 constexpr std::array<std::string_view, 6> version_keys{"table", "key",       "expected",
                                                        "set",   "contended", "missing"};
@@ -158,6 +158,7 @@ Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) 
         step.place, "a step of [[do]] does one thing: sql, unique, version or state_machine");
   if (!table.has("sql") && (table.has("rows") || table.has("otherwise")))
     return table.file().refuse(step.place, "rows and otherwise belong to sql");
+  step.each = ONCE_TRY(parse_each(table));
   step.when = ONCE_TRY(parse_when(table, values));
   if (table.has("sql")) {
     step.place = table.place("sql");

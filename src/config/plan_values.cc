@@ -12,10 +12,10 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 12> value_keys{
-    "json",   "header",    "key",      "body", "id",   "partition",
-    "offset", "timestamp", "constant", "type", "null", "default"};
-constexpr std::size_t origins = 9;  // the first keys of a value say where it comes from
+constexpr std::array<std::string_view, 14> value_keys{
+    "json",      "header",   "key",     "body",          "id",   "partition", "offset",
+    "timestamp", "constant", "element", "element_index", "type", "null",      "default"};
+constexpr std::size_t origins = 11;  // the first keys of a value say where it comes from
 // In the order of ValueType.
 constexpr std::array<std::string_view, 8> type_words{"text",    "integer", "number", "decimal",
                                                      "boolean", "bytes",   "json",   "timestamp"};
@@ -26,13 +26,14 @@ struct Whole {
   ValueFrom from;
   ValueType type;
 };
-constexpr std::array<Whole, 6> wholes{{
+constexpr std::array<Whole, 7> wholes{{
     {"key", ValueFrom::key, ValueType::text},
     {"body", ValueFrom::body, ValueType::text},
     {"id", ValueFrom::id, ValueType::text},
     {"partition", ValueFrom::partition, ValueType::text},
     {"offset", ValueFrom::offset, ValueType::integer},
     {"timestamp", ValueFrom::timestamp, ValueType::timestamp},
+    {"element_index", ValueFrom::element_index, ValueType::integer},
 }};
 
 Result<std::optional<ValueRule>> parse_json_origin(const TomlTable& table) {
@@ -42,6 +43,16 @@ Result<std::optional<ValueRule>> parse_json_origin(const TomlTable& table) {
     return table.refuse("json",
                         fmt::format("is a JSON pointer, \"/order/id\", not \"{}\"", *pointer));
   return ValueRule{.name = {}, .from = ValueFrom::json, .field = *pointer};
+}
+
+Result<std::optional<ValueRule>> parse_element_origin(const TomlTable& table) {
+  const auto pointer = ONCE_TRY(table.text("element"));
+  if (!pointer) return std::nullopt;
+  if (!pointer->empty() && !is_json_pointer(*pointer))
+    return table.refuse("element", fmt::format("is a JSON pointer into the element, \"/sku\", or "
+                                               "\"\" for all of it, not \"{}\"",
+                                               *pointer));
+  return ValueRule{.name = {}, .from = ValueFrom::element, .field = *pointer};
 }
 
 Result<std::optional<ValueRule>> parse_header_origin(const TomlTable& table) {
@@ -106,6 +117,7 @@ Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what) {
     if (rule) found.push_back(std::move(*rule));
   };
   take(ONCE_TRY(parse_json_origin(table)));
+  take(ONCE_TRY(parse_element_origin(table)));
   take(ONCE_TRY(parse_header_origin(table)));
   take(ONCE_TRY(parse_constant_origin(table)));
   for (const Whole& whole : wholes) take(ONCE_TRY(parse_whole_origin(table, whole)));
@@ -119,6 +131,19 @@ Result<std::optional<ValueType>> parse_type(const TomlTable& table) {
   const auto type = ONCE_TRY(table.word("type", type_words));
   if (!type) return std::nullopt;
   return static_cast<ValueType>(*type);
+}
+
+Result<std::optional<std::string>> parse_each(const TomlTable& of) {
+  auto pointer = ONCE_TRY(of.text("each"));
+  if (pointer && !pointer->empty() && !is_json_pointer(*pointer))
+    return of.refuse("each", fmt::format("is a JSON pointer to an array, \"/lines\", or \"\" for "
+                                         "the whole body, not \"{}\"",
+                                         *pointer));
+  return pointer;
+}
+
+bool is_of_element(const ValueRule& rule) {
+  return rule.from == ValueFrom::element || rule.from == ValueFrom::element_index;
 }
 
 bool is_value_name(std::string_view name) {

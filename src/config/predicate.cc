@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "config/cell.h"
+#include "config/plan_parts.h"
 
 namespace once {
 namespace {
@@ -31,14 +32,17 @@ Result<Predicate> Predicate::make(const WhenRule& condition, const Plan& plan,
                                   const Resolve& resolve) {
   Predicate made;
   made.kind_ = condition.kind;
-  for (const WhenRule& part : condition.parts)
+  for (const WhenRule& part : condition.parts) {
     made.parts_.push_back(ONCE_TRY(make(part, plan, resolve)));
+    made.is_about_elements_ |= made.parts_.back().is_about_elements_;
+  }
   if (!condition.parts.empty()) return made;
   const auto value = resolve(condition.ref);
   if (!value)
     return fail(plan.error_at(condition.ref.place, value.error().tag, value.error().text));
   made.value_ = *value;
   made.type_ = plan.values[*value].type;
+  made.is_about_elements_ = is_of_element(plan.values[*value]);
   ONCE_TRY(made.take_operands(condition, plan));
   return made;
 }

@@ -19,6 +19,9 @@ class Predicate {
   // of its type is an error with the remedy `park`.
   [[nodiscard]] Result<bool> holds(MessageValues& values) const;
 
+  // Whether the answer may differ between the elements of an array.
+  bool is_about_elements() const { return is_about_elements_; }
+
  private:
   Predicate() = default;
   Status take_operands(const WhenRule& condition, const Plan& plan);
@@ -27,6 +30,7 @@ class Predicate {
 
   WhenRule::Kind kind_ = WhenRule::Kind::all;
   std::vector<Predicate> parts_;
+  bool is_about_elements_ = false;
   std::size_t value_ = 0;
   ValueType type_ = ValueType::text;
   std::vector<Cell> operands_;

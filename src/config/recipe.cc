@@ -41,6 +41,19 @@ Result<bool> holds(const std::optional<Predicate>& when, MessageValues& values) 
   return when->holds(values);
 }
 
+// Once, or once for each element of an array; an outcome ends it.
+using Repeated = std::function<Result<std::optional<Outcome>>()>;
+Result<std::optional<Outcome>> repeat(const std::optional<std::string>& each, MessageValues& values,
+                                      const Repeated& work) {
+  if (!each) return work();
+  const std::size_t count = ONCE_TRY(values.open_array(*each));
+  for (std::size_t i = 0; i < count; ++i) {
+    ONCE_TRY(values.select_element(i));
+    if (auto outcome = ONCE_TRY(work())) return outcome;
+  }
+  return std::nullopt;
+}
+
 bool has_to_roll_back(const Outcome& outcome, bool after_writes) {
   switch (outcome.kind) {
     case Outcome::Kind::retry:
@@ -56,6 +69,7 @@ bool has_to_roll_back(const Outcome& outcome, bool after_writes) {
 
 Result<Recipe::Emit> Recipe::resolved(const EmitRule& rule, ValueNames& names) {
   Emit made;
+  made.each = rule.each;
   made.destination = rule.destination;
   for (const ValueRef& part : rule.id) made.id.push_back(ONCE_TRY(names(part)));
   if (rule.key) made.key = ONCE_TRY(names(*rule.key));
@@ -80,7 +94,8 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
     return fail(plan.error_at(place, error.tag, error.text));
   };
   for (const Step& step : plan.steps) {
-    Part part{step.place, {}, {}};
+    Part part{step.place, step.each, {}, {}};
+    names.inside_each(step.each.has_value());
     part.when = ONCE_TRY(predicate_of(step.when, plan, names));
     auto action = std::visit(
         [&](const auto& of) { return make_action(of, std::ref(names), dialect); }, step.action);
@@ -92,6 +107,7 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
     recipe->parts_.push_back(std::move(part));
   }
   for (const EmitRule& rule : plan.emits) {
+    names.inside_each(rule.each.has_value());
     auto emit = resolved(rule, names);
     if (!emit) return at(rule.place, std::move(emit).error());
     emit->when = ONCE_TRY(predicate_of(rule.when, plan, names));
@@ -102,19 +118,38 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
   return recipe;
 }
 
+Result<std::optional<Outcome>> Recipe::run_steps(MessageValues& values, Transaction& transaction,
+                                                 bool& wrote) const {
+  for (const Part& part : parts_) {
+    const auto work = [&]() -> Result<std::optional<Outcome>> {
+      if (!ONCE_TRY(holds(part.when, values))) return std::nullopt;
+      auto outcome = ONCE_TRY(part.action->run(values, transaction));
+      if (!outcome) wrote = true;
+      return outcome;
+    };
+    if (auto outcome = ONCE_TRY(repeat(part.each, values, work))) return outcome;
+  }
+  return std::nullopt;
+}
+
+Status Recipe::run_emits(MessageValues& values, Transaction& transaction, bool& wrote) const {
+  for (const Emit& emit : emits_) {
+    const auto work = [&]() -> Result<std::optional<Outcome>> {
+      if (!ONCE_TRY(holds(emit.when, values))) return std::nullopt;
+      ONCE_TRY(transaction.enqueue(emit.destination, ONCE_TRY(message_of(emit, values))));
+      wrote = true;
+      return std::nullopt;
+    };
+    ONCE_TRY(repeat(emit.each, values, work));
+  }
+  return {};
+}
+
 Result<Recipe::Done> Recipe::run_one(MessageValues& values, Transaction& transaction) const {
   bool wrote = false;
-  for (const Part& part : parts_) {
-    if (!ONCE_TRY(holds(part.when, values))) continue;
-    if (auto outcome = ONCE_TRY(part.action->run(values, transaction)))
-      return Done{std::move(*outcome), wrote};
-    wrote = true;
-  }
-  for (const Emit& emit : emits_) {
-    if (!ONCE_TRY(holds(emit.when, values))) continue;
-    ONCE_TRY(transaction.enqueue(emit.destination, ONCE_TRY(message_of(emit, values))));
-    wrote = true;
-  }
+  if (auto outcome = ONCE_TRY(run_steps(values, transaction, wrote)))
+    return Done{std::move(*outcome), wrote};
+  ONCE_TRY(run_emits(values, transaction, wrote));
   // Its id stays free: what fits no step may be followed by a message about the same that does.
   if (!wrote) return Done{no_effect(), false};
   return Done{applied(), true};

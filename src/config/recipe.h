@@ -47,10 +47,12 @@ class Recipe {
   // A step and a message to emit, with places of values instead of names.
   struct Part {
     Place place;
+    std::optional<std::string> each;
     std::optional<Predicate> when;
     std::unique_ptr<Action> action;
   };
   struct Emit {
+    std::optional<std::string> each;
     std::optional<Predicate> when;
     std::string destination;
     std::vector<std::size_t> id;
@@ -68,6 +70,9 @@ class Recipe {
   Recipe() = default;
 
   static Result<Emit> resolved(const EmitRule& rule, ValueNames& names);
+  Result<std::optional<Outcome>> run_steps(MessageValues& values, Transaction& transaction,
+                                           bool& wrote) const;
+  Status run_emits(MessageValues& values, Transaction& transaction, bool& wrote) const;
   Result<Done> run_one(MessageValues& values, Transaction& transaction) const;
   Result<Message> message_of(const Emit& emit, MessageValues& values) const;
   Status probe(Store& store, const Part& part, const Probe& probe) const;

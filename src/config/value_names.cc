@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/url.h"
+#include "config/plan_parts.h"
 
 namespace once {
 
@@ -12,6 +13,11 @@ Result<std::size_t> ValueNames::operator()(const ValueRef& ref) {
   for (std::size_t i = 0; i < plan_.values.size(); ++i) {
     if (plan_.values[i].name == ref.value) {
       used_[i] = true;
+      if (!inside_each_ && is_of_element(plan_.values[i]))
+        return fail(Remedy::stop, "config",
+                    fmt::format("the value \"{}\" is one of an element: say of which array, for "
+                                "example each = \"/lines\"",
+                                ref.value));
       return i;
     }
     known.push_back(plan_.values[i].name);

@@ -14,7 +14,11 @@ class ValueNames {
  public:
   explicit ValueNames(const Plan& plan) : plan_(plan), used_(plan.values.size()) {}
 
-  // A name that no value has is an error with the tag "config" that does not yet say where.
+  // Whether what is resolved from now on is used once for each element of an array.
+  void inside_each(bool inside) { inside_each_ = inside; }
+
+  // A name that no value has, and a value of an element outside of `each`, is an
+  // error with the tag "config" that does not yet say where.
   [[nodiscard]] Result<std::size_t> operator()(const ValueRef& ref);
 
   // A value that was declared and never asked for is an error that says where in the file.
@@ -23,6 +27,7 @@ class ValueNames {
  private:
   const Plan& plan_;
   std::vector<bool> used_;
+  bool inside_each_ = false;
 };
 
 }  // namespace once

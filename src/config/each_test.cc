@@ -81,6 +81,17 @@ TEST_F(Each, array_that_is_empty_has_no_effect_and_one_that_is_none_parks) {
   EXPECT_EQ(sql("SELECT count(*) FROM line"), Lines{"0"});
 }
 
+TEST_F(Each, condition_that_is_not_about_elements_is_asked_before_the_array_is_looked_for) {
+  std::string text(inventory);
+  const std::string guard = "when = { json = \"/lines\", exists = true }\n";
+  const std::string per_element = "when = { value = \"count\", above = 0 }\n";
+  text.replace(text.find(per_element), per_element.size(), guard);
+  text.insert(text.find("sql = \"INSERT"), guard);
+  text.insert(text.find("key = \"sku\""), guard);
+  open(text);
+  EXPECT_EQ(run({R"({"id":"1"})"}), Lines{"no_effect"});
+}
+
 TEST_F(Each, array_is_limited) {
   std::string lines;
   for (int i = 0; i <= 10'000; ++i) lines += i == 0 ? "1" : ",1";

@@ -135,6 +135,17 @@ Result<std::string> MessageValues::text(std::size_t index) {
   return text_of(*ONCE_TRY(cell(index)), rules_[index].type);
 }
 
+Result<std::string> MessageValues::text_or_empty(std::size_t index) {
+  return text_of(*ONCE_TRY(cell_or_null(index)), rules_[index].type);
+}
+
+Result<std::int64_t> MessageValues::time_ms(std::size_t index) {
+  const auto* time = std::get_if<std::int64_t>(ONCE_TRY(cell(index)));
+  if (time != nullptr) return *time;
+  return fail_value(fmt::format("the value \"{}\" ({}) is no time", rules_[index].name,
+                                origin_of(rules_[index])));
+}
+
 // Only where the file does not say more about it: a value that is declared says what it may be.
 bool MessageValues::is_absent_part(const ValueRule& rule) const {
   if (rule.place != Place{}) return false;

@@ -29,6 +29,10 @@ class MessageValues {
   [[nodiscard]] Result<const Cell*> cell_or_null(std::size_t index);
   [[nodiscard]] Result<Value> value(std::size_t index);
   [[nodiscard]] Result<std::string> text(std::size_t index);
+  // Empty where the value is null or absent.
+  [[nodiscard]] Result<std::string> text_or_empty(std::size_t index);
+  // A timestamp, or an integer that is one, in milliseconds since 1970.
+  [[nodiscard]] Result<std::int64_t> time_ms(std::size_t index);
   // For a key, body or header to be emitted: unset where the value is null, and where the file
   // names the message's own key or body and the message has none.
   [[nodiscard]] Result<std::optional<std::string>> part(std::size_t index);

@@ -135,8 +135,7 @@ Status parse_root(const TomlTable& root, Plan& plan) {
   plan.values = ONCE_TRY(parse_values(root));
   ONCE_TRY(parse_wanted(root, plan));
   plan.steps = ONCE_TRY(parse_steps(root, plan.values));
-  plan.emits =
-      ONCE_TRY(parse_emits(root, plan.options.scope, plan.options.id.has_value(), plan.values));
+  ONCE_TRY(parse_emits(root, plan));
   if (plan.steps.empty() && plan.emits.empty())
     return root.refuse("do", "is missing: write what a message does as [[do]] or [[emit]]");
   return {};

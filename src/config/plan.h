@@ -154,6 +154,19 @@ struct EmitRule {
   std::optional<ValueRef> body = {};          // its bytes as they are ...
   std::vector<TemplatePiece> json_body = {};  // ... or a JSON object
   std::vector<std::pair<std::string, ValueRef>> headers = {};
+  bool passes_headers = false;                   // those of the cause ...
+  std::vector<std::string> passed_headers = {};  // ... with these names; empty: all
+  bool is_tombstone = false;                     // has no body
+  std::optional<ValueRef> timestamp = {};        // instead of that of the cause
+};
+
+// An emit whose destination is chosen by a value is one EmitRule for each choice. A message for
+// which this holds has none, and is parked.
+struct UndirectedRule {
+  Place place;
+  std::optional<std::string> each = {};
+  std::optional<WhenRule> when = {};
+  ValueRef ref = {};  // the value that chooses
 };
 
 // Variables of the environment that the file refers to; unset if there is none of this name.
@@ -168,6 +181,7 @@ struct Plan {
   std::vector<ValueRule> values;
   std::vector<Step> steps;
   std::vector<EmitRule> emits;
+  std::vector<UndirectedRule> undirected;
   std::string relay_name;
   std::map<std::string, std::string> variables;  // those that were used, with their values
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "config/decimal.h"
 #include "config/plan_parts.h"
 #include "model/json_text.h"
 #include "model/ledger.h"
@@ -12,14 +13,20 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 7> emit_keys{"to",      "id",   "key", "body",
-                                                    "headers", "each", "when"};
+constexpr std::array<std::string_view, 10> emit_keys{
+    "to", "id", "key", "body", "tombstone", "headers", "pass_headers", "timestamp", "each", "when"};
+constexpr std::array<std::string_view, 3> choice_keys{"value", "choose", "default"};
 constexpr std::size_t depth_max = 16;
+
+// { constant = "eu" }
+const toml::node* constant_in(const toml::table& table) {
+  return table.size() == 1 ? table.get("constant") : nullptr;
+}
 
 // A literal, then a value, then a literal, ...
 class TemplateMaker {
  public:
-  explicit TemplateMaker(TomlFile& file) : file_(file) {}
+  TemplateMaker(TomlFile& file, std::vector<ValueRule>& values) : file_(file), values_(values) {}
 
   Status add_object(const toml::table& table, std::size_t depth) {
     if (depth > depth_max)
@@ -31,12 +38,7 @@ class TemplateMaker {
       first = false;
       append_json_text(literal_, key.str());
       literal_ += ':';
-      if (const toml::table* inner = node.as_table()) {
-        ONCE_TRY(add_object(*inner, depth + 1));
-      } else {
-        const ValueRef use = ONCE_TRY(ref_of(file_, node, "a member of a body"));
-        pieces_.push_back({std::exchange(literal_, {}), use});
-      }
+      ONCE_TRY(add_member(node, depth));
     }
     literal_ += '}';
     return {};
@@ -48,85 +50,192 @@ class TemplateMaker {
   }
 
  private:
+  // A string is the name of a value, so a text that is meant is written { constant = "text" }.
+  Status add_member(const toml::node& node, std::size_t depth) {
+    if (const toml::table* inner = node.as_table()) {
+      const toml::node* constant = constant_in(*inner);
+      return constant == nullptr ? add_object(*inner, depth + 1) : add_constant(*constant);
+    }
+    if (node.is_number() || node.is_boolean()) return add_constant(node);
+    ValueRef ref = ONCE_TRY(ref_of(file_, node, "a member of a body", values_));
+    pieces_.push_back({std::exchange(literal_, {}), std::move(ref)});
+    return {};
+  }
+
+  Status add_constant(const toml::node& node) {
+    const auto text = ONCE_TRY(scalar_of(file_, node));
+    if (!text || (node.is_floating_point() && !is_decimal(*text)))
+      return file_.refuse(place_of(node),
+                          "a constant of a body is a string, a finite number or a boolean");
+    if (node.is_number() || node.is_boolean())
+      literal_ += *text;
+    else
+      append_json_text(literal_, *text);
+    return {};
+  }
+
   TomlFile& file_;
+  std::vector<ValueRule>& values_;
   std::vector<TemplatePiece> pieces_;
   std::string literal_;
 };
 
-Status parse_id(const TomlTable& table, bool has_id, EmitRule& emit) {
-  const toml::node* id = table.native().get("id");
-  if (id == nullptr) {
-    if (!has_id)
-      return table.refuse("id",
-                          "is missing: without an id rule in [source] there is no id to pass "
-                          "on; name a value that is the same however often this runs");
-    emit.id = {{"id", emit.place}};
-    if (emit.each) emit.id.push_back({"element_index", emit.place});
+// Reads one [[emit]] into the rules that it stands for.
+class EmitReader {
+ public:
+  EmitReader(const TomlTable& table, Plan& plan) : table_(table), plan_(plan) {}
+
+  Status read() {
+    emit_.place = table_.place();
+    emit_.each = ONCE_TRY(parse_each(table_));
+    emit_.when = ONCE_TRY(parse_when(table_, plan_.values));
+    ONCE_TRY(read_id());
+    ONCE_TRY(check_element_id());
+    emit_.key = ONCE_TRY(read_ref("key"));
+    emit_.timestamp = ONCE_TRY(read_ref("timestamp"));
+    ONCE_TRY(read_body());
+    ONCE_TRY(read_headers());
+    if (const toml::table* choice = table_.native()["to"].as_table()) return read_choice(*choice);
+    const toml::node* to = table_.native().get("to");
+    if (to == nullptr) return table_.refuse("to", "is missing: where the message goes, a URL");
+    return add_to(*to, "to", emit_.when);
+  }
+
+ private:
+  Result<std::optional<ValueRef>> read_ref(std::string_view key) {
+    const toml::node* node = table_.native().get(key);
+    if (node == nullptr) return std::nullopt;
+    return ONCE_TRY(ref_of(table_.file(), *node, key, plan_.values));
+  }
+
+  Status read_id() {
+    const toml::node* id = table_.native().get("id");
+    if (id == nullptr) {
+      if (!plan_.options.id)
+        return table_.refuse("id",
+                             "is missing: without an id rule in [source] there is no id to pass "
+                             "on; name a value that is the same however often this runs");
+      emit_.id = {{"id", emit_.place}};
+      if (emit_.each) emit_.id.push_back({"element_index", emit_.place});
+      return {};
+    }
+    if (!id->is_array()) {
+      emit_.id = {ONCE_TRY(ref_of(table_.file(), *id, "id", plan_.values))};
+      return {};
+    }
+    for (const toml::node& part : *id->as_array())
+      emit_.id.push_back(ONCE_TRY(ref_of(table_.file(), part, "a part of the id", plan_.values)));
+    if (emit_.id.empty()) return table_.refuse("id", "has no parts");
     return {};
   }
-  if (!id->is_array()) {
-    emit.id = {ONCE_TRY(ref_of(table.file(), *id, "id"))};
+
+  // Messages of one array with one id would be duplicates of each other.
+  Status check_element_id() {
+    const auto is_elements = [&](const ValueRef& ref) {
+      return std::any_of(plan_.values.begin(), plan_.values.end(), [&](const ValueRule& rule) {
+        return rule.name == ref.value && is_of_element(rule);
+      });
+    };
+    if (!emit_.each || std::any_of(emit_.id.begin(), emit_.id.end(), is_elements)) return {};
+    return table_.refuse("id",
+                         "is the same for all elements; add a value of the element, for example "
+                         "id = [\"id\", \"element_index\"]");
+  }
+
+  Status read_body() {
+    const toml::node* body = table_.native().get("body");
+    if (const auto tombstone = ONCE_TRY(table_.boolean("tombstone"))) {
+      if (!*tombstone) return table_.refuse("tombstone", "is either true or not there");
+      if (body != nullptr) return table_.refuse("tombstone", "has no body; drop one of the two");
+      emit_.is_tombstone = true;
+      return {};
+    }
+    const toml::table* object = body == nullptr ? nullptr : body->as_table();
+    if (body == nullptr) {
+      emit_.body = ValueRef{"body", emit_.place};
+    } else if (object != nullptr && constant_in(*object) == nullptr) {
+      TemplateMaker maker(table_.file(), plan_.values);
+      ONCE_TRY(maker.add_object(*object, 1));
+      emit_.json_body = std::move(maker).take();
+    } else {
+      emit_.body = ONCE_TRY(ref_of(table_.file(), *body, "body", plan_.values));
+    }
     return {};
   }
-  for (const toml::node& part : *id->as_array())
-    emit.id.push_back(ONCE_TRY(ref_of(table.file(), part, "a part of the id")));
-  if (emit.id.empty()) return table.refuse("id", "has no parts");
-  return {};
-}
 
-// Messages of one array with one id would be duplicates of each other.
-Status check_element_id(const TomlTable& table, const EmitRule& emit,
-                        const std::vector<ValueRule>& values) {
-  const auto is_elements = [&](const ValueRef& ref) {
-    return std::any_of(values.begin(), values.end(), [&](const ValueRule& rule) {
-      return rule.name == ref.value && is_of_element(rule);
-    });
-  };
-  if (!emit.each || std::any_of(emit.id.begin(), emit.id.end(), is_elements)) return {};
-  return table.refuse("id",
-                      "is the same for all elements; add a value of the element, for example "
-                      "id = [\"id\", \"element_index\"]");
-}
-
-Status parse_body(const TomlTable& table, EmitRule& emit) {
-  const toml::node* body = table.native().get("body");
-  if (body == nullptr) {
-    emit.body = ValueRef{"body", emit.place};
-  } else if (const toml::table* object = body->as_table()) {
-    TemplateMaker maker(table.file());
-    ONCE_TRY(maker.add_object(*object, 1));
-    emit.json_body = std::move(maker).take();
-  } else {
-    emit.body = ONCE_TRY(ref_of(table.file(), *body, "body"));
+  Status read_headers() {
+    const toml::node* passed = table_.native().get("pass_headers");
+    if (passed != nullptr && passed->is_array()) {
+      emit_.passed_headers = ONCE_TRY(table_.texts("pass_headers"));
+      emit_.passes_headers = !emit_.passed_headers.empty();
+    } else if (const auto all = ONCE_TRY(table_.boolean("pass_headers"))) {
+      emit_.passes_headers = *all;
+    }
+    const toml::table* headers = ONCE_TRY(table_.free_table("headers"));
+    if (headers == nullptr) return {};
+    for (const auto& [name, node] : *headers) {
+      ValueRef ref = ONCE_TRY(ref_of(table_.file(), node, "a header", plan_.values));
+      emit_.headers.emplace_back(std::string(name.str()), std::move(ref));
+    }
+    return {};
   }
-  return {};
-}
 
-Result<EmitRule> parse_emit(const TomlTable& table, const std::string& scope, bool has_id,
-                            std::vector<ValueRule>& values) {
-  EmitRule emit;
-  emit.place = table.place();
-  emit.to = ONCE_TRY(table.required_text("to", "where the message goes, a URL"));
-  // As it is written, so that no secret gets into the outbox; each scope has destinations of its
-  // own, so that the relays of two pipelines on one store do not meet.
-  emit.destination = fmt::format("run/{}/{}", scope, *ONCE_TRY(table.literal_text("to")));
-  if (emit.destination.size() > name_bytes_max)
-    return table.refuse("to", fmt::format("is too long: scope and URL have together at most {} "
-                                          "bytes; put the URL into a variable",
-                                          name_bytes_max - 5));
-  emit.each = ONCE_TRY(parse_each(table));
-  emit.when = ONCE_TRY(parse_when(table, values));
-  ONCE_TRY(parse_id(table, has_id, emit));
-  ONCE_TRY(check_element_id(table, emit, values));
-  if (table.has("key"))
-    emit.key = ONCE_TRY(ref_of(table.file(), *table.native().get("key"), "key"));
-  ONCE_TRY(parse_body(table, emit));
-  if (const toml::table* headers = ONCE_TRY(table.free_table("headers")))
-    for (const auto& [name, node] : *headers)
-      emit.headers.emplace_back(std::string(name.str()),
-                                ONCE_TRY(ref_of(table.file(), node, "a header")));
-  return emit;
-}
+  // One rule for each choice, each with the condition that it is the one. A value that chooses
+  // none of them goes to the default, or parks its message.
+  Status read_choice(const toml::table& native) {
+    const TomlTable choice = ONCE_TRY(TomlTable::open(table_.file(), native, "to", choice_keys));
+    const toml::node* value = native.get("value");
+    if (value == nullptr) return choice.refuse("value", "is missing: the value that chooses");
+    const ValueRef ref = ONCE_TRY(ref_of(table_.file(), *value, "to.value", plan_.values));
+    const toml::table* urls = ONCE_TRY(choice.free_table("choose"));
+    if (urls == nullptr || urls->empty())
+      return choice.refuse("choose", "is missing: { eu = \"kafka://…\", us = \"kafka://…\" }");
+    WhenRule chosen{.kind = WhenRule::Kind::is, .place = place_of(*value), .ref = ref};
+    for (const auto& [word, url] : *urls) {
+      chosen.operands.emplace_back(word.str());
+      WhenRule one = chosen;
+      one.operands = {std::string(word.str())};
+      ONCE_TRY(add_to(url, "to.choose", both(std::move(one))));
+    }
+    WhenRule none{.kind = WhenRule::Kind::negation, .place = chosen.place, .parts = {chosen}};
+    if (const toml::node* otherwise = native.get("default"))
+      return add_to(*otherwise, "to.default", both(std::move(none)));
+    plan_.undirected.push_back({emit_.place, emit_.each, both(std::move(none)), ref});
+    return {};
+  }
+
+  // What the file says about when, and this.
+  WhenRule both(WhenRule more) const {
+    if (!emit_.when) return more;
+    return {
+        .kind = WhenRule::Kind::all, .place = more.place, .parts = {*emit_.when, std::move(more)}};
+  }
+
+  Status add_to(const toml::node& node, std::string_view what, std::optional<WhenRule> when) {
+    const auto* literal = node.as_string();
+    if (literal == nullptr || literal->get().empty())
+      return table_.file().refuse(place_of(node),
+                                  fmt::format("emit.{} is a URL, where the message goes", what));
+    EmitRule made = emit_;
+    made.when = std::move(when);
+    made.to = ONCE_TRY(table_.file().expanded(literal->get(), place_of(node)));
+    // As it is written, so that no secret gets into the outbox; each scope has destinations of its
+    // own, so that the relays of two pipelines on one store do not meet.
+    made.destination = fmt::format("run/{}/{}", plan_.options.scope, literal->get());
+    if (made.destination.size() > name_bytes_max)
+      return table_.file().refuse(
+          place_of(node),
+          fmt::format("emit.{} is too long: scope and URL have together at most {} bytes; put the "
+                      "URL into a variable",
+                      what, name_bytes_max - 5));
+    plan_.emits.push_back(std::move(made));
+    return {};
+  }
+
+  const TomlTable& table_;
+  Plan& plan_;
+  EmitRule emit_;
+};
 
 bool same_id(const EmitRule& a, const EmitRule& b) {
   if (a.id.size() != b.id.size()) return false;
@@ -135,7 +244,7 @@ bool same_id(const EmitRule& a, const EmitRule& b) {
   return true;
 }
 
-// Whoever reads the destination would take the second message for a duplicate of the first.
+// A reader of the destination would take the second message for a duplicate of the first.
 Status check_ids(const TomlTable& root, const std::vector<EmitRule>& emits) {
   for (std::size_t i = 0; i < emits.size(); ++i)
     for (std::size_t j = i + 1; j < emits.size(); ++j) {
@@ -153,13 +262,10 @@ Status check_ids(const TomlTable& root, const std::vector<EmitRule>& emits) {
 
 }  // namespace
 
-Result<std::vector<EmitRule>> parse_emits(const TomlTable& root, const std::string& scope,
-                                          bool has_id, std::vector<ValueRule>& values) {
-  std::vector<EmitRule> emits;
+Status parse_emits(const TomlTable& root, Plan& plan) {
   for (const TomlTable& table : ONCE_TRY(root.tables("emit", emit_keys)))
-    emits.push_back(ONCE_TRY(parse_emit(table, scope, has_id, values)));
-  ONCE_TRY(check_ids(root, emits));
-  return emits;
+    ONCE_TRY(EmitReader(table, plan).read());
+  return check_ids(root, plan.emits);
 }
 
 }  // namespace once

@@ -36,12 +36,11 @@ namespace once {
 [[nodiscard]] Result<std::vector<Step>> parse_steps(const TomlTable& root,
                                                     std::vector<ValueRule>& values);
 
-[[nodiscard]] Result<std::vector<EmitRule>> parse_emits(const TomlTable& root,
-                                                        const std::string& scope, bool has_id,
-                                                        std::vector<ValueRule>& values);
+// Fills `emits` and `undirected` of the plan, whose other parts are read.
+[[nodiscard]] Status parse_emits(const TomlTable& root, Plan& plan);
 
-// A string that names a value.
-[[nodiscard]] Result<ValueRef> ref_of(TomlFile& file, const toml::node& node,
-                                      std::string_view what);
+// A string that names a value, or a value that is declared in its place: { constant = "eu" }.
+[[nodiscard]] Result<ValueRef> ref_of(TomlFile& file, const toml::node& node, std::string_view what,
+                                      std::vector<ValueRule>& values);
 
 }  // namespace once

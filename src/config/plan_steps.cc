@@ -47,12 +47,12 @@ Result<std::optional<Outcome>> parse_reaction(const TomlTable& step, std::string
 }
 
 Result<std::vector<ColumnRef>> parse_columns(const TomlTable& step, std::string_view key,
-                                             bool required) {
+                                             bool required, std::vector<ValueRule>& values) {
   std::vector<ColumnRef> columns;
   const toml::table* table = ONCE_TRY(step.free_table(key));
   if (table != nullptr)
     for (const auto& [column, node] : *table) {
-      ValueRef use = ONCE_TRY(ref_of(step.file(), node, "a column"));
+      ValueRef use = ONCE_TRY(ref_of(step.file(), node, "a column", values));
       columns.push_back({std::string(column.str()), std::move(use)});
     }
   if (columns.empty() && required)
@@ -60,9 +60,10 @@ Result<std::vector<ColumnRef>> parse_columns(const TomlTable& step, std::string_
   return columns;
 }
 
-Result<ValueRef> parse_use(const TomlTable& step, std::string_view key) {
+Result<ValueRef> parse_ref(const TomlTable& step, std::string_view key,
+                           std::vector<ValueRule>& values) {
   if (!step.has(key)) return step.refuse(key, "is missing: it is the name of a value of [values]");
-  return ref_of(step.file(), *step.native().get(key), key);
+  return ref_of(step.file(), *step.native().get(key), key, values);
 }
 
 Result<SqlStep> parse_sql(const TomlTable& table) {
@@ -81,23 +82,23 @@ Result<SqlStep> parse_sql(const TomlTable& table) {
   return step;
 }
 
-Result<UniqueStep> parse_unique(const TomlTable& table) {
+Result<UniqueStep> parse_unique(const TomlTable& table, std::vector<ValueRule>& values) {
   UniqueStep step;
   step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
-  step.key = ONCE_TRY(parse_columns(table, "key", true));
-  step.set = ONCE_TRY(parse_columns(table, "set", false));
+  step.key = ONCE_TRY(parse_columns(table, "key", true, values));
+  step.set = ONCE_TRY(parse_columns(table, "set", false, values));
   const auto reason = fmt::format("{} has a row with this key", step.table);
   step.present =
       ONCE_TRY(parse_reaction(table, "present", reason)).value_or(rejected("stale: " + reason));
   return step;
 }
 
-Result<VersionStep> parse_version(const TomlTable& table) {
+Result<VersionStep> parse_version(const TomlTable& table, std::vector<ValueRule>& values) {
   VersionStep step;
   step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
-  step.key = ONCE_TRY(parse_columns(table, "key", true));
-  step.expected = ONCE_TRY(parse_use(table, "expected"));
-  step.set = ONCE_TRY(parse_columns(table, "set", true));
+  step.key = ONCE_TRY(parse_columns(table, "key", true, values));
+  step.expected = ONCE_TRY(parse_ref(table, "expected", values));
+  step.set = ONCE_TRY(parse_columns(table, "set", true, values));
   const auto contended = fmt::format("the row of {} has another version", step.table);
   step.contended = ONCE_TRY(parse_reaction(table, "contended", contended))
                        .value_or(rejected("stale: " + contended));
@@ -128,12 +129,12 @@ Result<std::vector<Transition>> parse_transitions(const TomlTable& table) {
   return transitions;
 }
 
-Result<StateStep> parse_state_machine(const TomlTable& table) {
+Result<StateStep> parse_state_machine(const TomlTable& table, std::vector<ValueRule>& values) {
   StateStep step;
   step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
-  step.key = ONCE_TRY(parse_columns(table, "key", true));
-  step.to = ONCE_TRY(parse_use(table, "to"));
-  step.set = ONCE_TRY(parse_columns(table, "set", false));
+  step.key = ONCE_TRY(parse_columns(table, "key", true, values));
+  step.to = ONCE_TRY(parse_ref(table, "to", values));
+  step.set = ONCE_TRY(parse_columns(table, "set", false, values));
   step.states = ONCE_TRY(table.texts("states"));
   step.transitions = ONCE_TRY(parse_transitions(table));
   if (const auto column = ONCE_TRY(table.text("column"))) step.options.column = *column;
@@ -164,12 +165,12 @@ Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) 
     step.place = table.place("sql");
     step.action = ONCE_TRY(parse_sql(table));
   } else if (const auto unique = ONCE_TRY(table.table("unique", unique_keys))) {
-    step.action = ONCE_TRY(parse_unique(*unique));
+    step.action = ONCE_TRY(parse_unique(*unique, values));
   } else if (const auto version = ONCE_TRY(table.table("version", version_keys))) {
-    step.action = ONCE_TRY(parse_version(*version));
+    step.action = ONCE_TRY(parse_version(*version, values));
   } else {
     const auto machine = ONCE_TRY(table.table("state_machine", state_keys));
-    step.action = ONCE_TRY(parse_state_machine(*machine));
+    step.action = ONCE_TRY(parse_state_machine(*machine, values));
   }
   return step;
 }

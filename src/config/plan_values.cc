@@ -155,11 +155,23 @@ bool is_value_name(std::string_view name) {
   });
 }
 
-Result<ValueRef> ref_of(TomlFile& file, const toml::node& node, std::string_view what) {
+Result<ValueRef> ref_of(TomlFile& file, const toml::node& node, std::string_view what,
+                        std::vector<ValueRule>& values) {
+  const Place place = place_of(node);
+  if (const toml::table* inline_value = node.as_table()) {
+    const TomlTable table =
+        ONCE_TRY(TomlTable::open(file, *inline_value, std::string(what), value_keys));
+    // No user can give this name.
+    const auto name = fmt::format("value@{}:{}", place.line, place.column);
+    values.push_back(ONCE_TRY(parse_value(table, name)));
+    return ValueRef{name, place};
+  }
   const auto* name = node.as_string();
   if (name == nullptr || !is_value_name(name->get()))
-    return file.refuse(place_of(node), fmt::format("{} is the name of a value of [values]", what));
-  return ValueRef{name->get(), place_of(node)};
+    return file.refuse(place, fmt::format("{} is the name of a value of [values], or a value, for "
+                                          "example {{ constant = \"eu\" }}",
+                                          what));
+  return ValueRef{name->get(), place};
 }
 
 Result<std::vector<ValueRule>> parse_values(const TomlTable& root) {

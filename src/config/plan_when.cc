@@ -60,7 +60,7 @@ Result<ValueRef> parse_tested(const TomlTable& table, std::vector<ValueRule>& va
       if (table.has(key))
         return table.refuse("value", fmt::format("and {} say two things; drop one", key));
     if (table.has("type")) return table.refuse("type", "is said where the value is declared");
-    return ref_of(table.file(), *name, "a value to be tested");
+    return ref_of(table.file(), *name, "a value to be tested", values);
   }
   ValueRule rule = ONCE_TRY(parse_origin(table, "a condition"));
   rule.place = table.place();

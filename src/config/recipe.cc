@@ -41,14 +41,18 @@ Result<bool> holds(const std::optional<Predicate>& when, MessageValues& values) 
   return when->holds(values);
 }
 
-// Once, or once for each element of an array; an outcome ends it.
+// Once, or once for each element of an array, as the condition says; an outcome ends it.
 using Repeated = std::function<Result<std::optional<Outcome>>()>;
-Result<std::optional<Outcome>> repeat(const std::optional<std::string>& each, MessageValues& values,
+Result<std::optional<Outcome>> repeat(const std::optional<std::string>& each,
+                                      const std::optional<Predicate>& when, MessageValues& values,
                                       const Repeated& work) {
+  const bool asks_each = when && when->is_about_elements();
+  if (!asks_each && !ONCE_TRY(holds(when, values))) return std::nullopt;
   if (!each) return work();
   const std::size_t count = ONCE_TRY(values.open_array(*each));
   for (std::size_t i = 0; i < count; ++i) {
     ONCE_TRY(values.select_element(i));
+    if (asks_each && !ONCE_TRY(holds(when, values))) continue;
     if (auto outcome = ONCE_TRY(work())) return outcome;
   }
   return std::nullopt;
@@ -79,10 +83,14 @@ Result<Recipe::Emit> Recipe::resolved(const EmitRule& rule, ValueNames& names) {
     if (piece.use) value = ONCE_TRY(names(*piece.use));
     made.json_body.emplace_back(piece.literal, value);
   }
-  for (const auto& [name, use] : rule.headers) {
-    const std::size_t value = ONCE_TRY(names(use));
+  for (const auto& [name, ref] : rule.headers) {
+    const std::size_t value = ONCE_TRY(names(ref));
     made.headers.emplace_back(name, value);
   }
+  if (rule.timestamp) made.timestamp = ONCE_TRY(names(*rule.timestamp));
+  made.is_tombstone = rule.is_tombstone;
+  made.passes_headers = rule.passes_headers;
+  made.passed_headers = rule.passed_headers;
   return made;
 }
 
@@ -113,6 +121,13 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
     emit->when = ONCE_TRY(predicate_of(rule.when, plan, names));
     recipe->emits_.push_back(std::move(*emit));
   }
+  for (const UndirectedRule& rule : plan.undirected) {
+    names.inside_each(rule.each.has_value());
+    Undirected made{.each = rule.each, .when = {}, .line = rule.place.line};
+    made.when = ONCE_TRY(predicate_of(rule.when, plan, names));
+    made.value = ONCE_TRY(names(rule.ref));
+    recipe->undirected_.push_back(std::move(made));
+  }
   ONCE_TRY(names.check_all_used());
   recipe->plan_ = std::move(plan);
   return recipe;
@@ -122,25 +137,30 @@ Result<std::optional<Outcome>> Recipe::run_steps(MessageValues& values, Transact
                                                  bool& wrote) const {
   for (const Part& part : parts_) {
     const auto work = [&]() -> Result<std::optional<Outcome>> {
-      if (!ONCE_TRY(holds(part.when, values))) return std::nullopt;
       auto outcome = ONCE_TRY(part.action->run(values, transaction));
       if (!outcome) wrote = true;
       return outcome;
     };
-    if (auto outcome = ONCE_TRY(repeat(part.each, values, work))) return outcome;
+    if (auto outcome = ONCE_TRY(repeat(part.each, part.when, values, work))) return outcome;
   }
   return std::nullopt;
 }
 
 Status Recipe::run_emits(MessageValues& values, Transaction& transaction, bool& wrote) const {
+  for (const Undirected& undirected : undirected_)
+    ONCE_TRY(
+        repeat(undirected.each, undirected.when, values, [&]() -> Result<std::optional<Outcome>> {
+          return fail_value(fmt::format("the message of line {} has no destination for \"{}\"",
+                                        undirected.line,
+                                        ONCE_TRY(values.text_or_empty(undirected.value))));
+        }));
   for (const Emit& emit : emits_) {
     const auto work = [&]() -> Result<std::optional<Outcome>> {
-      if (!ONCE_TRY(holds(emit.when, values))) return std::nullopt;
       ONCE_TRY(transaction.enqueue(emit.destination, ONCE_TRY(message_of(emit, values))));
       wrote = true;
       return std::nullopt;
     };
-    ONCE_TRY(repeat(emit.each, values, work));
+    ONCE_TRY(repeat(emit.each, emit.when, values, work));
   }
   return {};
 }
@@ -153,6 +173,26 @@ Result<Recipe::Done> Recipe::run_one(MessageValues& values, Transaction& transac
   // Its id stays free: what fits no step may be followed by a message about the same that does.
   if (!wrote) return Done{no_effect(), false};
   return Done{applied(), true};
+}
+
+// Those that the emit does not set itself. Headers of ours say something about the cause only.
+void Recipe::pass_headers(const Emit& emit, const Delivery& cause, Message& message) {
+  const auto is_set = [&](std::string_view name) {
+    return std::any_of(emit.headers.begin(), emit.headers.end(),
+                       [&](const auto& header) { return header.first == name; });
+  };
+  const auto is_passed = [&](std::string_view name) {
+    const auto& names = emit.passed_headers;
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (!emit.passes_headers) return;
+  for (const HeaderView& header : cause.headers) {
+    if (header.name.starts_with("once-") || is_set(header.name) || !is_passed(header.name))
+      continue;
+    std::optional<std::string> value;
+    if (header.has_value()) value = std::string(header.value);
+    message.headers.push_back({std::string(header.name), std::move(value)});
+  }
 }
 
 Result<Message> Recipe::message_of(const Emit& emit, MessageValues& values) const {
@@ -168,12 +208,15 @@ Result<Message> Recipe::message_of(const Emit& emit, MessageValues& values) cons
     *message.body += literal;
     if (value) ONCE_TRY(values.append_json(*message.body, *value));
   }
+  if (emit.is_tombstone) message.body = std::nullopt;
+  pass_headers(emit, values.delivery(), message);
   for (const auto& [name, value] : emit.headers) {
     auto part = ONCE_TRY(values.part(value));
     message.headers.push_back({name, std::move(part)});
   }
   // That of its cause: the same however often this runs.
   message.timestamp_ms = values.delivery().timestamp_ms;
+  if (emit.timestamp) message.timestamp_ms = ONCE_TRY(values.time_ms(*emit.timestamp));
   return message;
 }
 

@@ -60,6 +60,16 @@ class Recipe {
     std::optional<std::size_t> body;
     std::vector<std::pair<std::string, std::optional<std::size_t>>> json_body;
     std::vector<std::pair<std::string, std::size_t>> headers;
+    std::optional<std::size_t> timestamp;
+    bool is_tombstone = false;
+    bool passes_headers = false;
+    std::vector<std::string> passed_headers;
+  };
+  struct Undirected {
+    std::optional<std::string> each;
+    std::optional<Predicate> when;
+    std::size_t value = 0;
+    std::uint32_t line = 0;
   };
   // What a message has done so far.
   struct Done {
@@ -74,12 +84,14 @@ class Recipe {
                                            bool& wrote) const;
   Status run_emits(MessageValues& values, Transaction& transaction, bool& wrote) const;
   Result<Done> run_one(MessageValues& values, Transaction& transaction) const;
+  static void pass_headers(const Emit& emit, const Delivery& cause, Message& message);
   Result<Message> message_of(const Emit& emit, MessageValues& values) const;
   Status probe(Store& store, const Part& part, const Probe& probe) const;
 
   Plan plan_;
   std::vector<Part> parts_;
   std::vector<Emit> emits_;
+  std::vector<Undirected> undirected_;
   bool needs_sql_ = false;
 };
 

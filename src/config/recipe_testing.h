@@ -5,6 +5,7 @@
 #include <once/outbox.h>
 #include <once/records.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -88,6 +89,17 @@ class RecipeBank : public ::testing::Test {
       for (const OutboxRow& row : rows) messages.push_back(row.message);
     }
     return messages;
+  }
+  // "DESTINATION ID" of each message that was emitted, sorted.
+  Lines destinations() {
+    Lines found;
+    const auto names = store_->outbox()->destinations().value();
+    for (const std::string& name : names) {
+      const auto rows = store_->outbox()->pending(name, 1000).value();
+      for (const OutboxRow& row : rows) found.push_back(name + " " + row.message.id);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
   }
   Lines emitted_bodies() {
     Lines bodies;

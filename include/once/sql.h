@@ -6,10 +6,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -86,6 +89,27 @@ class SqlTransaction : public Transaction {
   // Reads, after all queued writes: a round trip.
   [[nodiscard]] virtual Result<Rows> query(std::string_view statement,
                                            std::span<const Value> values) = 0;
+
+  // Queues a statement that answers rows, a SELECT or one with RETURNING, and hands them to `then`
+  // in a later call, at the latest in `flush` or `commit`; rows of several statements come in one
+  // round trip where the server can. What `then` fails with is what that call fails with. `then`
+  // must own what it writes to: it may be called while the transaction ends. Where nothing is
+  // queued it is called at once.
+  using Then = std::function<Status(Rows)>;
+  [[nodiscard]] virtual Status fetch(std::string_view statement, std::span<const Value> values,
+                                     const Expect& expect, const Then& then) {
+    Rows found = ONCE_TRY(query(statement, values));
+    const auto count = static_cast<std::int64_t>(found.size());
+    if (expect.rows < 0 || count == expect.rows) return then(std::move(found));
+    Error error{Remedy::park, "expect", "a statement answered another number of rows than expected",
+                std::nullopt};
+    const auto message = expect.message ? expect.message : message_;
+    if (message) error.culprit = Culprit{*message, expect.otherwise};
+    return fail(std::move(error));
+  }
+
+  // Waits for all that is queued.
+  [[nodiscard]] virtual Status flush() { return {}; }
 
   [[nodiscard]] Status execute(std::string_view statement, std::initializer_list<Value> values = {},
                                const Expect& expect = {}) {

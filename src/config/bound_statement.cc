@@ -23,14 +23,24 @@ Result<BoundStatement> BoundStatement::make(const std::string& statement, const 
   return made;
 }
 
-Status BoundStatement::execute(MessageValues& values, SqlTransaction& transaction,
-                               const Expect& expect, std::string_view extra) const {
+Result<std::vector<Value>> BoundStatement::bind(MessageValues& values,
+                                                std::string_view extra) const {
   std::vector<Value> bound;
   bound.reserve(parameters_.size());
   for (const std::size_t parameter : parameters_)
     bound.push_back(parameter == extra_parameter ? Value(extra)
                                                  : ONCE_TRY(values.value(parameter)));
-  return transaction.execute(text_, bound, expect);
+  return bound;
+}
+
+Status BoundStatement::execute(MessageValues& values, SqlTransaction& transaction,
+                               const Expect& expect, std::string_view extra) const {
+  return transaction.execute(text_, ONCE_TRY(bind(values, extra)), expect);
+}
+
+Status BoundStatement::fetch(MessageValues& values, SqlTransaction& transaction,
+                             const Expect& expect, const SqlTransaction::Then& then) const {
+  return transaction.fetch(text_, ONCE_TRY(bind(values, {})), expect, then);
 }
 
 }  // namespace once

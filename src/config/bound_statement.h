@@ -19,10 +19,14 @@ class BoundStatement {
 
   [[nodiscard]] Status execute(MessageValues& values, SqlTransaction& transaction,
                                const Expect& expect, std::string_view extra = {}) const;
+  // The same for a statement that answers rows.
+  [[nodiscard]] Status fetch(MessageValues& values, SqlTransaction& transaction,
+                             const Expect& expect, const SqlTransaction::Then& then) const;
   Probe probe() const { return {text_, parameters_.size()}; }
 
  private:
   BoundStatement() = default;
+  Result<std::vector<Value>> bind(MessageValues& values, std::string_view extra) const;
 
   std::string text_;
   std::vector<std::size_t> parameters_;  // places of values, or `extra_parameter`

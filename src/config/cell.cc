@@ -26,6 +26,16 @@ std::optional<T> whole_number(std::string_view text) {
   return number;
 }
 
+// RFC 3339, or milliseconds since 1970.
+std::optional<std::int64_t> moment_in(std::string_view text) {
+  if (const auto ms = whole_number<std::int64_t>(text)) return timestamp_us_of_ms(*ms);
+  return parse_timestamp_us(text);
+}
+
+Cell cell_of_moment(std::int64_t us, ValueType type) {
+  return type == ValueType::timestamp ? us : timestamp_ms_of_us(us);
+}
+
 tl::unexpected<Error> does_not_fit(std::string_view text, ValueType type) {
   constexpr std::size_t shown_max = 60;  // the reason is kept with the message, which has all of it
   // What follows may be no text at all, and the reason must be one.
@@ -53,7 +63,8 @@ std::string_view name_of(ValueType type) {
     case ValueType::boolean: return "boolean";
     case ValueType::bytes: return "base64";
     case ValueType::json: return "JSON";
-    case ValueType::timestamp: return "timestamp";
+    case ValueType::timestamp:
+    case ValueType::milliseconds: return "time between the years 1 and 9999";
   }
   return "?";
 }
@@ -81,8 +92,8 @@ Result<Cell> cell_from_text(std::string_view text, ValueType type) {
       if (nlohmann::json::accept(text)) return Cell(std::string(text));
       break;
     case ValueType::timestamp:
-      if (const auto number = whole_number<std::int64_t>(text)) return Cell(*number);
-      if (const auto moment = parse_timestamp_ms(text)) return Cell(*moment);
+    case ValueType::milliseconds:
+      if (const auto moment = moment_in(text)) return cell_of_moment(*moment, type);
       break;
   }
   return does_not_fit(text, type);
@@ -95,7 +106,8 @@ Result<Cell> cell_from_json_string(std::string_view text, ValueType type) {
       if (auto bytes = decode_base64(text)) return Cell(Bytes{std::move(*bytes)});
       return does_not_fit(text, type);
     case ValueType::timestamp:
-      if (const auto moment = parse_timestamp_ms(text)) return Cell(*moment);
+    case ValueType::milliseconds:
+      if (const auto moment = parse_timestamp_us(text)) return cell_of_moment(*moment, type);
       return does_not_fit(text, type);
     case ValueType::decimal: return cell_from_text(text, type);
     case ValueType::integer:
@@ -106,10 +118,30 @@ Result<Cell> cell_from_json_string(std::string_view text, ValueType type) {
   return fail_value(fmt::format("a string is no {}", name_of(type)));
 }
 
+Result<Cell> cell_from_field(const Field& field, ValueType type) {
+  if (std::holds_alternative<std::nullptr_t>(field)) return Cell(nullptr);
+  const bool is_moment = type == ValueType::timestamp || type == ValueType::milliseconds;
+  if (const auto* text = std::get_if<std::string>(&field)) {
+    if (!is_moment) return cell_from_text(*text, type);
+    if (const auto moment = parse_stored_timestamp_us(*text)) return cell_of_moment(*moment, type);
+    return does_not_fit(*text, type);
+  }
+  const auto* number = std::get_if<std::int64_t>(&field);
+  if (type == ValueType::boolean && number != nullptr && (*number == 0 || *number == 1))
+    return Cell(*number);
+  const std::string digits =
+      number != nullptr ? fmt::format("{}", *number) : fmt::format("{}", std::get<double>(field));
+  if (type == ValueType::bytes || type == ValueType::boolean) return does_not_fit(digits, type);
+  return cell_from_text(digits, type);
+}
+
 Value value_of(const Cell& cell, ValueType type) {
   if (const auto* digits = std::get_if<std::string>(&cell);
       digits != nullptr && type == ValueType::decimal)
     return Decimal{*digits};
+  if (const auto* moment = std::get_if<std::int64_t>(&cell);
+      moment != nullptr && type == ValueType::timestamp)
+    return timestamp_ms_of_us(*moment);
   struct Binder {
     Value operator()(std::nullptr_t) const { return nullptr; }
     Value operator()(std::int64_t number) const { return number; }
@@ -127,6 +159,7 @@ std::string text_of(const Cell& cell, ValueType type) {
   const auto* number = std::get_if<std::int64_t>(&cell);
   if (number == nullptr) return {};
   if (type == ValueType::boolean) return *number != 0 ? "true" : "false";
+  if (type == ValueType::timestamp) return fmt::format("{}", timestamp_ms_of_us(*number));
   return fmt::format("{}", *number);
 }
 

@@ -19,8 +19,8 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-// What a value of a message is. A boolean is 0 or 1, a timestamp milliseconds since 1970, a decimal
-// its digits.
+// What a value of a message is. A boolean is 0 or 1, a decimal its digits, a timestamp microseconds
+// since 1970.
 using Cell = std::variant<std::nullptr_t, std::int64_t, double, std::string, Bytes>;
 
 // All errors have the tag "value" and the remedy `park`, and say what is wrong with the text.
@@ -30,12 +30,15 @@ using Cell = std::variant<std::nullptr_t, std::int64_t, double, std::string, Byt
 // The same for a string inside JSON, where bytes are written in base64.
 [[nodiscard]] Result<Cell> cell_from_json_string(std::string_view text, ValueType type);
 
+// What a database answered.
+[[nodiscard]] Result<Cell> cell_from_field(const Field& field, ValueType type);
+
 [[nodiscard]] tl::unexpected<Error> fail_value(std::string text);
 [[nodiscard]] std::string_view name_of(ValueType type);
 
-// Bound to a statement; refers to the cell.
+// Bound to a statement; refers to the cell. A timestamp is milliseconds.
 [[nodiscard]] Value value_of(const Cell& cell, ValueType type);
-// As text: for a key, a header, a body, or to be compared.
+// As text: for a key, a header or a body. A timestamp is milliseconds.
 [[nodiscard]] std::string text_of(const Cell& cell, ValueType type);
 // Two values of this type, neither of them null: numbers by their value, text by its bytes.
 [[nodiscard]] std::strong_ordering compare(const Cell& a, const Cell& b, ValueType type);

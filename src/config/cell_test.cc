@@ -35,8 +35,10 @@ TEST(Cell, json_of_the_right_type_is_taken) {
   EXPECT_EQ(at("true", ValueType::boolean), Cell(std::int64_t{1}));
   EXPECT_EQ(at("\"AP8=\"", ValueType::bytes), Cell(Bytes{"\0\xff"s}));
   EXPECT_EQ(at(R"({"a": [1, "b"]} )", ValueType::json), Cell(R"({"a": [1, "b"]})"s));
-  EXPECT_EQ(at("\"1970-01-01T00:00:01Z\"", ValueType::timestamp), Cell(std::int64_t{1000}));
-  EXPECT_EQ(at("1700000000000", ValueType::timestamp), Cell(std::int64_t{1700000000000}));
+  EXPECT_EQ(at("\"1970-01-01T00:00:01Z\"", ValueType::timestamp), Cell(std::int64_t{1'000'000}));
+  EXPECT_EQ(at("1700000000000", ValueType::timestamp), Cell(std::int64_t{1700000000000000}));
+  EXPECT_EQ(at("1700000000000", ValueType::milliseconds), Cell(std::int64_t{1700000000000}));
+  EXPECT_EQ(at("\"1969-12-31T23:59:59.9999Z\"", ValueType::milliseconds), Cell(std::int64_t{-1}));
 }
 
 TEST(Cell, json_of_another_type_is_parked_and_names_the_value) {
@@ -127,14 +129,31 @@ TEST(Cell, json_is_written_as_it_was_meant) {
 }
 
 TEST(Timestamp, moments_of_rfc_3339_are_read) {
-  EXPECT_EQ(parse_timestamp_ms("1970-01-01T00:00:00Z"), 0);
-  EXPECT_EQ(parse_timestamp_ms("2024-02-29 12:30:00.25+01:30"), 1709204400250);
-  EXPECT_EQ(parse_timestamp_ms("2023-11-14T22:13:20.1239Z"), 1700000000123);
-  EXPECT_EQ(parse_timestamp_ms("1969-12-31T23:59:59Z"), -1000);
-  for (const char* text : {"", "2024-02-30T00:00:00Z", "2024-01-01T24:00:00Z", "2024-01-01",
-                           "2024-01-01T00:00:00", "2024-01-01T00:00:00.Z", "24-01-01T00:00:00Z",
-                           "2024-01-01T00:00:00+25:00", "2024-01-01T00:00:00Zx"})
-    EXPECT_FALSE(parse_timestamp_ms(text)) << text;
+  EXPECT_EQ(parse_timestamp_us("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(parse_timestamp_us("2024-02-29 12:30:00.25+01:30"), 1709204400250000);
+  EXPECT_EQ(parse_timestamp_us("2023-11-14T22:13:20.1234569Z"), 1700000000123456);
+  EXPECT_EQ(parse_timestamp_us("1969-12-31T23:59:59Z"), -1'000'000);
+  EXPECT_EQ(parse_timestamp_us("0001-01-01T00:00:00Z"), timestamp_us_min);
+  EXPECT_EQ(parse_timestamp_us("9999-12-31T23:59:59.999999Z"), timestamp_us_max);
+  for (const char* text :
+       {"", "2024-02-30T00:00:00Z", "2024-01-01T24:00:00Z", "2024-01-01", "2024-01-01T00:00:00",
+        "2024-01-01T00:00:00.Z", "24-01-01T00:00:00Z", "2024-01-01T00:00:00+25:00",
+        "2024-01-01T00:00:00Zx", "2024-01-01T00:00:00+01", "0000-12-31T23:59:59Z",
+        "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"})
+    EXPECT_FALSE(parse_timestamp_us(text)) << text;
+}
+
+TEST(Timestamp, what_a_database_wrote_is_read_and_written_again) {
+  EXPECT_EQ(parse_stored_timestamp_us("2026-11-16 01:43:10.25+00"), 1794793390250000);
+  EXPECT_EQ(parse_stored_timestamp_us("2026-11-16 01:43:10+05:30"), 1794773590000000);
+  EXPECT_EQ(parse_stored_timestamp_us("2026-11-16 01:43:10"), 1794793390000000);
+  for (const char* text : {"0001-01-01 00:00:00.000000", "1969-12-31 23:59:59.999999",
+                           "2024-02-29 00:00:00.000001", "9999-12-31 23:59:59.999999"})
+    EXPECT_EQ(timestamp_text(*parse_stored_timestamp_us(text)), text);
+  EXPECT_EQ(timestamp_ms_of_us(-1), -1);
+  EXPECT_EQ(timestamp_ms_of_us(-1000), -1);
+  EXPECT_EQ(timestamp_ms_of_us(1999), 1);
+  EXPECT_FALSE(timestamp_us_of_ms(1'700'000'000'000'000));  // microseconds taken for milliseconds
 }
 
 TEST(Cell, member_that_stands_twice_on_the_way_to_a_value_is_refused) {

@@ -48,6 +48,7 @@ Result<Cell> cell_of_number(ondemand::value& value, ValueType type) {
     case ValueType::integer:
     case ValueType::number:
     case ValueType::timestamp:
+    case ValueType::milliseconds:
     case ValueType::json: return cell_from_text(token, type);
     case ValueType::boolean:
     case ValueType::bytes: break;

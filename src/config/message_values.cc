@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "config/plan_parts.h"
+#include "config/timestamp.h"
 
 namespace once {
 namespace {
@@ -21,6 +22,7 @@ std::string origin_of(const ValueRule& rule) {
     case ValueFrom::constant: return "the file";
     case ValueFrom::element: return fmt::format("{} in the element", rule.field);
     case ValueFrom::element_index: return "the index of the element";
+    case ValueFrom::result: return fmt::format("column {} of a step", rule.column + 1);
   }
   return "?";
 }
@@ -35,6 +37,25 @@ Result<std::optional<Cell>> present(Result<Cell> cell) {
 Result<std::optional<Cell>> MessageValues::look_in_json(const ValueRule& rule) {
   if (!json_) json_ = ONCE_TRY(JsonBody::parse(delivery_.body));
   return json_->at(rule.field, rule.type);
+}
+
+// Unset if the step was not run.
+Result<std::optional<Cell>> MessageValues::look_in_row(const ValueRule& rule) {
+  const auto found = fetched_.find(rule.step);
+  if (found == fetched_.end()) return std::nullopt;
+  if (!found->second->row) ONCE_TRY(wait_());
+  const Row& row = *found->second->row;
+  return present(cell_from_field(row[rule.column], rule.type));
+}
+
+void MessageValues::expect_row(std::size_t step, std::shared_ptr<const FetchedRow> row) {
+  fetched_[step] = std::move(row);
+}
+
+void MessageValues::resume() {
+  json_.reset();
+  element_.reset();
+  array_.reset();
 }
 
 Result<std::size_t> MessageValues::open_array(const std::string& pointer) {
@@ -85,6 +106,7 @@ Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
     case ValueFrom::element:
       if (!element_) return std::nullopt;
       return element_->at(rule.field, rule.type);
+    case ValueFrom::result: return look_in_row(rule);
     case ValueFrom::element_index:
       return present(cell_from_text(fmt::format("{}", element_index_), rule.type));
   }
@@ -128,7 +150,15 @@ Result<const Cell*> MessageValues::cell(std::size_t index) {
 }
 
 Result<Value> MessageValues::value(std::size_t index) {
-  return value_of(*ONCE_TRY(cell(index)), rules_[index].type);
+  const Cell& known = *ONCE_TRY(cell(index));
+  const auto* moment = std::get_if<std::int64_t>(&known);
+  const bool is_moment = rules_[index].type == ValueType::timestamp && moment != nullptr;
+  if (!is_moment || dialect_ == SqlDialect::sqlite) return value_of(known, rules_[index].type);
+  // A server gives a text the type of its place. The sessions of Once are in UTC.
+  bound_.resize(rules_.size());
+  bound_[index] = timestamp_text(*moment);
+  if (dialect_ == SqlDialect::postgresql) bound_[index] += "+00";
+  return Value(bound_[index]);
 }
 
 Result<std::string> MessageValues::text(std::size_t index) {
@@ -141,7 +171,8 @@ Result<std::string> MessageValues::text_or_empty(std::size_t index) {
 
 Result<std::int64_t> MessageValues::time_ms(std::size_t index) {
   const auto* time = std::get_if<std::int64_t>(ONCE_TRY(cell(index)));
-  if (time != nullptr) return *time;
+  if (time != nullptr)
+    return rules_[index].type == ValueType::timestamp ? timestamp_ms_of_us(*time) : *time;
   return fail_value(fmt::format("the value \"{}\" ({}) is no time", rules_[index].name,
                                 origin_of(rules_[index])));
 }

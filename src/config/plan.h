@@ -42,6 +42,7 @@ enum class ValueFrom : std::uint8_t {
   constant,
   element,        // of the array that `each` names
   element_index,  // counted from 0
+  result,         // of a step that reads
 };
 enum class ValueType : std::uint8_t {
   text,
@@ -51,7 +52,8 @@ enum class ValueType : std::uint8_t {
   boolean,
   bytes,
   json,
-  timestamp,
+  timestamp,     // a moment, as the database keeps moments
+  milliseconds,  // a moment as an integer
 };
 
 // A typed value of a message.
@@ -59,6 +61,8 @@ struct ValueRule {
   std::string name;
   ValueFrom from = ValueFrom::json;
   std::string field = {};  // JSON pointer, name of a header, or the constant itself
+  std::size_t step = 0;    // of a result: which step reads it ...
+  std::size_t column = 0;  // ... and in which column
   ValueType type = ValueType::text;
   bool nullable = false;                     // absent or null is null, and no fault
   std::optional<std::string> fallback = {};  // of an absent one
@@ -103,6 +107,8 @@ struct SqlStep {
   std::string statement;
   std::int64_t rows = -1;  // -1: any number
   Outcome otherwise = {};
+  std::size_t number = 0;           // which step it is
+  std::vector<ValueRef> into = {};  // the values that are read, one for each column
 };
 struct UniqueStep {
   std::string table;

@@ -30,6 +30,10 @@ namespace once {
 
 // `each`: a pointer to an array of the body.
 [[nodiscard]] Result<std::optional<std::string>> parse_each(const TomlTable& of);
+// `into` of a step: values for the columns that it reads, in the order of the file. Returns their
+// names.
+[[nodiscard]] Result<std::vector<ValueRef>> parse_into(const TomlTable& of, std::size_t step,
+                                                       std::vector<ValueRule>& values);
 // Whether a value is one of an element.
 [[nodiscard]] bool is_of_element(const ValueRule& rule);
 

@@ -9,8 +9,8 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 8> step_keys{
-    "sql", "rows", "otherwise", "unique", "version", "state_machine", "each", "when"};
+constexpr std::array<std::string_view, 9> step_keys{
+    "sql", "rows", "otherwise", "into", "unique", "version", "state_machine", "each", "when"};
 constexpr std::array<std::string_view, 4> unique_keys{"table", "key", "set", "present"};
 constexpr std::array<std::string_view, 6> version_keys{"table", "key",       "expected",
                                                        "set",   "contended", "missing"};
@@ -66,17 +66,25 @@ Result<ValueRef> parse_ref(const TomlTable& step, std::string_view key,
   return ref_of(step.file(), *step.native().get(key), key, values);
 }
 
-Result<SqlStep> parse_sql(const TomlTable& table) {
+Result<SqlStep> parse_sql(const TomlTable& table, std::size_t number,
+                          std::vector<ValueRule>& values) {
   SqlStep step;
   // Nothing of the environment gets into a statement: what varies is a parameter.
   step.statement = *ONCE_TRY(table.literal_text("sql"));
   if (step.statement.empty()) return table.refuse("sql", "is empty");
   const auto rows = ONCE_TRY(table.integer("rows", 0, std::numeric_limits<std::int32_t>::max()));
+  step.number = number;
+  step.into = ONCE_TRY(parse_into(table, number, values));
+  if (!step.into.empty()) {
+    if (rows && *rows != 1) return table.refuse("rows", "is 1 where into reads a row");
+    if (table.has("each")) return table.refuse("into", "reads one row; drop each");
+    step.rows = 1;
+  }
   if (rows) step.rows = *rows;
   const auto reason = fmt::format("the statement at line {} touched another number of rows than {}",
                                   table.place("sql").line, step.rows);
   const auto otherwise = ONCE_TRY(parse_reaction(table, "otherwise", reason));
-  if (otherwise && !rows)
+  if (otherwise && step.rows < 0)
     return table.refuse("otherwise", "needs rows: how many rows the statement must touch");
   step.otherwise = otherwise.value_or(parked(reason));
   return step;
@@ -149,7 +157,8 @@ Result<StateStep> parse_state_machine(const TomlTable& table, std::vector<ValueR
   return step;
 }
 
-Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) {
+Result<Step> parse_step(const TomlTable& table, std::size_t number,
+                        std::vector<ValueRule>& values) {
   Step step;
   step.place = table.place();
   const int actions = int{table.has("sql")} + int{table.has("unique")} + int{table.has("version")} +
@@ -157,13 +166,13 @@ Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) 
   if (actions != 1)
     return table.file().refuse(
         step.place, "a step of [[do]] does one thing: sql, unique, version or state_machine");
-  if (!table.has("sql") && (table.has("rows") || table.has("otherwise")))
-    return table.file().refuse(step.place, "rows and otherwise belong to sql");
+  if (!table.has("sql") && (table.has("rows") || table.has("otherwise") || table.has("into")))
+    return table.file().refuse(step.place, "rows, otherwise and into belong to sql");
   step.each = ONCE_TRY(parse_each(table));
   step.when = ONCE_TRY(parse_when(table, values));
   if (table.has("sql")) {
     step.place = table.place("sql");
-    step.action = ONCE_TRY(parse_sql(table));
+    step.action = ONCE_TRY(parse_sql(table, number, values));
   } else if (const auto unique = ONCE_TRY(table.table("unique", unique_keys))) {
     step.action = ONCE_TRY(parse_unique(*unique, values));
   } else if (const auto version = ONCE_TRY(table.table("version", version_keys))) {
@@ -180,7 +189,7 @@ Result<Step> parse_step(const TomlTable& table, std::vector<ValueRule>& values) 
 Result<std::vector<Step>> parse_steps(const TomlTable& root, std::vector<ValueRule>& values) {
   std::vector<Step> steps;
   for (const TomlTable& table : ONCE_TRY(root.tables("do", step_keys)))
-    steps.push_back(ONCE_TRY(parse_step(table, values)));
+    steps.push_back(ONCE_TRY(parse_step(table, steps.size(), values)));
   return steps;
 }
 

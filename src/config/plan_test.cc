@@ -131,7 +131,7 @@ TEST(Plan, a_wrong_type_is_refused_with_its_place) {
   EXPECT_EQ(complaint("\"points\"", "7"), "p.toml:2:9: scope must be a string, not an integer");
   EXPECT_EQ(complaint("\"integer\"", "\"int\""),
             "p.toml:9:37: values.points.type cannot be \"int\"; known: text, integer, number, "
-            "decimal, boolean, bytes, json, timestamp");
+            "decimal, boolean, bytes, json, timestamp, milliseconds");
   EXPECT_NE(complaint("[[do]]", "[do]").find("write [[do]]"), std::string::npos);
   EXPECT_NE(complaint("[values]", "[run]\nlanes = 0\n[values]").find("between 1 and 256, not 0"),
             std::string::npos);

@@ -17,8 +17,9 @@ constexpr std::array<std::string_view, 14> value_keys{
     "timestamp", "constant", "element", "element_index", "type", "null",      "default"};
 constexpr std::size_t origins = 11;  // the first keys of a value say where it comes from
 // In the order of ValueType.
-constexpr std::array<std::string_view, 8> type_words{"text",    "integer", "number", "decimal",
-                                                     "boolean", "bytes",   "json",   "timestamp"};
+constexpr std::array<std::string_view, 9> type_words{"text",    "integer",   "number",
+                                                     "decimal", "boolean",   "bytes",
+                                                     "json",    "timestamp", "milliseconds"};
 
 // What is written as `name = true`.
 struct Whole {
@@ -83,10 +84,8 @@ Status check_text(const TomlTable& table, std::string_view key, const std::strin
   return {};
 }
 
-Result<ValueRule> parse_value(const TomlTable& table, const std::string& name) {
-  ValueRule rule = ONCE_TRY(parse_origin(table, fmt::format("the value \"{}\"", name)));
-  rule.name = name;
-  rule.place = table.place();
+// What it must be, and what stands in for it.
+Status parse_kind(const TomlTable& table, ValueRule& rule) {
   if (const auto type = ONCE_TRY(parse_type(table))) rule.type = *type;
   if (const auto nullable = ONCE_TRY(table.boolean("null"))) rule.nullable = *nullable;
   rule.fallback = ONCE_TRY(table.scalar("default"));
@@ -94,8 +93,36 @@ Result<ValueRule> parse_value(const TomlTable& table, const std::string& name) {
     return table.refuse("default",
                         "and null = true say two things about an absent value; drop one");
   if (rule.fallback) ONCE_TRY(check_text(table, "default", *rule.fallback, rule.type));
+  return {};
+}
+
+Result<ValueRule> parse_value(const TomlTable& table, const std::string& name) {
+  ValueRule rule = ONCE_TRY(parse_origin(table, fmt::format("the value \"{}\"", name)));
+  rule.name = name;
+  rule.place = table.place();
+  ONCE_TRY(parse_kind(table, rule));
   if (rule.from == ValueFrom::constant)
     ONCE_TRY(check_text(table, "constant", rule.field, rule.type));
+  return rule;
+}
+
+// A type, or a table with more.
+Result<ValueRule> parse_column(const TomlTable& of, std::string_view name, const toml::node& node) {
+  constexpr std::array<std::string_view, 3> column_keys{"type", "null", "default"};
+  if (!is_value_name(name))
+    return of.file().refuse(place_of(node),
+                            fmt::format("\"{}\" cannot be the name of a value", name));
+  toml::table only_type;
+  const toml::table* table = node.as_table();
+  if (table == nullptr) {
+    only_type.insert("type", node);
+    table = &only_type;
+  }
+  const TomlTable column =
+      ONCE_TRY(TomlTable::open(of.file(), *table, fmt::format("do.into.{}", name), column_keys));
+  ValueRule rule{.name = std::string(name), .from = ValueFrom::result};
+  ONCE_TRY(parse_kind(column, rule));
+  rule.place = place_of(node);
   return rule;
 }
 
@@ -140,6 +167,32 @@ Result<std::optional<std::string>> parse_each(const TomlTable& of) {
                                          "the whole body, not \"{}\"",
                                          *pointer));
   return pointer;
+}
+
+Result<std::vector<ValueRef>> parse_into(const TomlTable& of, std::size_t step,
+                                         std::vector<ValueRule>& values) {
+  const toml::table* columns = ONCE_TRY(of.free_table("into"));
+  if (columns == nullptr) return std::vector<ValueRef>{};
+  std::vector<ValueRule> rules;
+  for (const auto& [name, node] : *columns)
+    rules.push_back(ONCE_TRY(parse_column(of, name.str(), node)));
+  if (rules.empty()) return of.refuse("into", "names no column");
+  // A table of the parser is sorted by its names; columns come as the file has them.
+  std::sort(rules.begin(), rules.end(), [](const ValueRule& a, const ValueRule& b) {
+    return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+  });
+  std::vector<ValueRef> refs;
+  for (ValueRule& rule : rules) {
+    for (const ValueRule& other : values)
+      if (other.name == rule.name)
+        return of.file().refuse(rule.place,
+                                fmt::format("there is another value \"{}\"", rule.name));
+    rule.step = step;
+    rule.column = refs.size();
+    refs.push_back({rule.name, rule.place});
+    values.push_back(std::move(rule));
+  }
+  return refs;
 }
 
 bool is_of_element(const ValueRule& rule) {

@@ -95,7 +95,7 @@ Result<Recipe::Emit> Recipe::resolved(const EmitRule& rule, ValueNames& names) {
 }
 
 Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect) {
-  std::shared_ptr<Recipe> recipe(new Recipe());
+  std::shared_ptr<Recipe> recipe(new Recipe(dialect));
   ValueNames names(plan);
   if (plan.source_when) ONCE_TRY(predicate_of(plan.source_when, plan, names));
   const auto at = [&](Place place, Error error) {
@@ -104,16 +104,20 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
   for (const Step& step : plan.steps) {
     Part part{step.place, step.each, {}, {}};
     names.inside_each(step.each.has_value());
+    names.before_step(recipe->parts_.size());
     part.when = ONCE_TRY(predicate_of(step.when, plan, names));
     auto action = std::visit(
         [&](const auto& of) { return make_action(of, std::ref(names), dialect); }, step.action);
     if (!action) return at(step.place, std::move(action).error());
     part.action = std::move(*action);
     const auto* states = std::get_if<StateStep>(&step.action);
+    const auto* reads = std::get_if<SqlStep>(&step.action);
+    recipe->reads_rows_ = recipe->reads_rows_ || (reads != nullptr && !reads->into.empty());
     recipe->needs_sql_ = recipe->needs_sql_ || std::holds_alternative<SqlStep>(step.action) ||
                          (states != nullptr && !states->on_reached.empty());
     recipe->parts_.push_back(std::move(part));
   }
+  names.before_step(plan.steps.size());
   for (const EmitRule& rule : plan.emits) {
     names.inside_each(rule.each.has_value());
     auto emit = resolved(rule, names);
@@ -165,16 +169,6 @@ Status Recipe::run_emits(MessageValues& values, Transaction& transaction, bool& 
   return {};
 }
 
-Result<Recipe::Done> Recipe::run_one(MessageValues& values, Transaction& transaction) const {
-  bool wrote = false;
-  if (auto outcome = ONCE_TRY(run_steps(values, transaction, wrote)))
-    return Done{std::move(*outcome), wrote};
-  ONCE_TRY(run_emits(values, transaction, wrote));
-  // Its id stays free: what fits no step may be followed by a message about the same that does.
-  if (!wrote) return Done{no_effect(), false};
-  return Done{applied(), true};
-}
-
 // Those that the emit does not set itself. Headers of ours say something about the cause only.
 void Recipe::pass_headers(const Emit& emit, const Delivery& cause, Message& message) {
   const auto is_set = [&](std::string_view name) {
@@ -220,20 +214,70 @@ Result<Message> Recipe::message_of(const Emit& emit, MessageValues& values) cons
   return message;
 }
 
-Status Recipe::run(std::span<Work> batch, Transaction& transaction) const {
+// What went wrong with a message, as the lane wants to know it.
+Status Recipe::conclude(Work& work, Result<Outcome> done, bool after_writes) {
+  if (!done) {
+    const Error& error = done.error();
+    if (error.culprit || error.remedy != Remedy::park) return fail(error);
+    return blame(work, parked(error.text));
+  }
+  if (has_to_roll_back(*done, after_writes)) return blame(work, std::move(*done));
+  work.outcome = std::move(*done);
+  return {};
+}
+
+// One message: its steps, and what it emits if they do not end it.
+Status Recipe::run_one(Work& work, Transaction& transaction) const {
+  transaction.on_behalf_of(work.message);
+  MessageValues values(plan_.values, *work.delivery, dialect_);
+  bool wrote = false;
+  const auto done = [&]() -> Result<Outcome> {
+    if (auto outcome = ONCE_TRY(run_steps(values, transaction, wrote))) return std::move(*outcome);
+    ONCE_TRY(run_emits(values, transaction, wrote));
+    // Its id stays free: what fits no step may be followed by a message about the same that does.
+    return wrote ? applied() : no_effect();
+  };
+  auto outcome = done();
+  return conclude(work, std::move(outcome), wrote);
+}
+
+// Rows that are read come back for a whole batch at once, unless a step needs them before: first
+// the steps of all messages, in their order, then what they emit. An emit writes nothing but the
+// outbox, so that no step can see the difference.
+Status Recipe::run_reading(std::span<Work> batch, SqlTransaction& transaction) const {
+  struct Running {
+    Work* work;
+    std::unique_ptr<MessageValues> values;
+    bool wrote = false;
+  };
+  std::vector<Running> waiting;
   for (Work& work : batch) {
     transaction.on_behalf_of(work.message);
-    MessageValues values(plan_.values, *work.delivery);
-    auto done = run_one(values, transaction);
-    if (!done) {
-      const Error& error = done.error();
-      if (error.culprit || error.remedy != Remedy::park) return fail(error);
-      return blame(work, parked(error.text));
+    Running one{&work, std::make_unique<MessageValues>(plan_.values, *work.delivery, dialect_)};
+    one.values->on_wait([&transaction] { return transaction.flush(); });
+    auto ended = run_steps(*one.values, transaction, one.wrote);
+    if (ended && !*ended) {
+      waiting.push_back(std::move(one));
+      continue;
     }
-    if (has_to_roll_back(done->outcome, done->after_writes))
-      return blame(work, std::move(done->outcome));
-    work.outcome = std::move(done->outcome);
+    Result<Outcome> outcome = ended ? Result<Outcome>(std::move(**ended)) : fail(ended.error());
+    ONCE_TRY(conclude(work, std::move(outcome), one.wrote));
   }
+  ONCE_TRY(transaction.flush());
+  for (Running& one : waiting) {
+    transaction.on_behalf_of(one.work->message);
+    one.values->resume();
+    const Status emitted = run_emits(*one.values, transaction, one.wrote);
+    Result<Outcome> outcome = one.wrote ? applied() : no_effect();
+    if (!emitted) outcome = fail(emitted.error());
+    ONCE_TRY(conclude(*one.work, std::move(outcome), one.wrote));
+  }
+  return {};
+}
+
+Status Recipe::run(std::span<Work> batch, Transaction& transaction) const {
+  if (reads_rows_) return run_reading(batch, *transaction.sql());
+  for (Work& work : batch) ONCE_TRY(run_one(work, transaction));
   return {};
 }
 

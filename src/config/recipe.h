@@ -71,28 +71,26 @@ class Recipe {
     std::size_t value = 0;
     std::uint32_t line = 0;
   };
-  // What a message has done so far.
-  struct Done {
-    Outcome outcome;
-    bool after_writes = false;  // ... which have to go if the outcome is a refusal
-  };
-
-  Recipe() = default;
+  explicit Recipe(SqlDialect dialect) : dialect_(dialect) {}
 
   static Result<Emit> resolved(const EmitRule& rule, ValueNames& names);
   Result<std::optional<Outcome>> run_steps(MessageValues& values, Transaction& transaction,
                                            bool& wrote) const;
   Status run_emits(MessageValues& values, Transaction& transaction, bool& wrote) const;
-  Result<Done> run_one(MessageValues& values, Transaction& transaction) const;
+  static Status conclude(Work& work, Result<Outcome> done, bool after_writes);
+  Status run_one(Work& work, Transaction& transaction) const;
+  Status run_reading(std::span<Work> batch, SqlTransaction& transaction) const;
   static void pass_headers(const Emit& emit, const Delivery& cause, Message& message);
   Result<Message> message_of(const Emit& emit, MessageValues& values) const;
   Status probe(Store& store, const Part& part, const Probe& probe) const;
 
+  const SqlDialect dialect_;
   Plan plan_;
   std::vector<Part> parts_;
   std::vector<Emit> emits_;
   std::vector<Undirected> undirected_;
   bool needs_sql_ = false;
+  bool reads_rows_ = false;
 };
 
 // The handler that runs a recipe, and keeps it.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "config/bound_statement.h"
 
 namespace once {
@@ -22,6 +24,40 @@ class SqlAction final : public Action {
   const Expect expect_;
 };
 
+// A statement whose row becomes values of the message.
+class ReadingAction final : public Action {
+ public:
+  ReadingAction(BoundStatement statement, Expect expect, std::size_t step, std::size_t columns)
+      : statement_(std::move(statement)),
+        expect_(std::move(expect)),
+        step_(step),
+        columns_(columns) {}
+
+  Result<std::optional<Outcome>> run(MessageValues& values,
+                                     Transaction& transaction) const override {
+    auto row = std::make_shared<FetchedRow>();
+    const auto take = [row, columns = columns_](Rows rows) -> Status {
+      if (rows.front().size() != columns)
+        return fail(Remedy::stop, "sql",
+                    fmt::format("a statement answers {} columns, and into names {}",
+                                rows.front().size(), columns));
+      row->row = std::move(rows.front());
+      return {};
+    };
+    values.expect_row(step_, row);
+    ONCE_TRY(statement_.fetch(values, *transaction.sql(), expect_, take));
+    return std::nullopt;
+  }
+
+  std::vector<Probe> probes() const override { return {statement_.probe()}; }
+
+ private:
+  const BoundStatement statement_;
+  const Expect expect_;
+  const std::size_t step_;
+  const std::size_t columns_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Action>> make_action(const SqlStep& step, const Resolve& resolve,
@@ -29,8 +65,11 @@ Result<std::unique_ptr<Action>> make_action(const SqlStep& step, const Resolve& 
   Expect expect;
   expect.rows = step.rows;
   expect.otherwise = step.otherwise;
-  return std::make_unique<SqlAction>(
-      ONCE_TRY(BoundStatement::make(step.statement, resolve, dialect)), std::move(expect));
+  auto statement = ONCE_TRY(BoundStatement::make(step.statement, resolve, dialect));
+  if (step.into.empty())
+    return std::make_unique<SqlAction>(std::move(statement), std::move(expect));
+  return std::make_unique<ReadingAction>(std::move(statement), std::move(expect), step.number,
+                                         step.into.size());
 }
 
 }  // namespace once

@@ -18,6 +18,11 @@ Result<std::size_t> ValueNames::operator()(const ValueRef& ref) {
                     fmt::format("the value \"{}\" is one of an element: say of which array, for "
                                 "example each = \"/lines\"",
                                 ref.value));
+      if (plan_.values[i].from == ValueFrom::result && plan_.values[i].step >= step_)
+        return fail(Remedy::stop, "config",
+                    fmt::format("the value \"{}\" is not read yet: only later steps and messages "
+                                "to emit can use it",
+                                ref.value));
       return i;
     }
     known.push_back(plan_.values[i].name);

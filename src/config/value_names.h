@@ -17,6 +17,9 @@ class ValueNames {
   // Whether what is resolved from now on is used once for each element of an array.
   void inside_each(bool inside) { inside_each_ = inside; }
 
+  // Which step uses what is resolved from now on: it may use what earlier ones have read.
+  void before_step(std::size_t step) { step_ = step; }
+
   // A name that no value has, and a value of an element outside of `each`, is an
   // error with the tag "config" that does not yet say where.
   [[nodiscard]] Result<std::size_t> operator()(const ValueRef& ref);
@@ -28,6 +31,7 @@ class ValueNames {
   const Plan& plan_;
   std::vector<bool> used_;
   bool inside_each_ = false;
+  std::size_t step_ = 0;
 };
 
 }  // namespace once

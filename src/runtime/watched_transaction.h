@@ -96,6 +96,12 @@ class WatchedSql final : public WatchedTransaction<SqlTransaction> {
     Transaction& to = first_word(statement) == "select" ? inner() : wrote();
     return to.sql()->query(statement, values);
   }
+  Status fetch(std::string_view statement, std::span<const Value> values, const Expect& expect,
+               const Then& then) override {
+    Transaction& to = first_word(statement) == "select" ? inner() : wrote(expect.message);
+    return to.sql()->fetch(statement, values, expect, then);
+  }
+  Status flush() override { return inner().sql()->flush(); }
   SqlDialect dialect() const override { return store_transaction().sql()->dialect(); }
 };
 

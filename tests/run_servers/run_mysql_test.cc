@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_servers/run_server_suite.h"
+#include "run_servers/run_types_suite.h"
 #include "testing/mysql_home.h"
 
 namespace once::testing {
@@ -15,10 +16,18 @@ RunKind mariadb() {
        "VARCHAR(10) NOT NULL, amount SMALLINT CHECK (amount > 0), day DATE, kind ENUM ('cash', "
        "'card')) COLLATE utf8mb4_bin",
        "CREATE TABLE account (name VARCHAR(200) PRIMARY KEY, balance BIGINT NOT NULL) COLLATE "
-       "utf8mb4_bin"}};
+       "utf8mb4_bin",
+       "CREATE TABLE typed (n BIGINT AUTO_INCREMENT PRIMARY KEY, id VARCHAR(200) UNIQUE, at "
+       "DATETIME(6), ms BIGINT, flag BOOLEAN, price DECIMAL(40, 10)) COLLATE utf8mb4_bin"},
+      "COALESCE(DATE_FORMAT(at, '%Y-%m-%d %H:%i:%s.%f'), 'none')",
+      "CAST(price AS CHAR)",
+      "[[do]]\nsql = \"UPDATE account SET balance = balance + 1 WHERE name = 'ann'\"\n[[do]]\n"
+      "sql = \"SELECT balance, now(6) FROM account WHERE name = 'ann'\"\n"
+      "into = { balance = \"integer\", at = \"timestamp\" }\n"};
 }
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, RunServer, ::testing::Values(mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, RunTypes, ::testing::Values(mariadb()));
 
 class LargeMessage : public RunServer {
  protected:

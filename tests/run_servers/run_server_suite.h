@@ -23,7 +23,10 @@ using Lines = std::vector<std::string>;
 struct RunKind {
   std::string (*place_url)();  // of a place of its own
   void (*administer)(const std::string& statement, const std::string& url);
-  Lines tables;  // flow, with an `n` that counts, and account
+  Lines tables;                 // flow, with an `n` that counts, account, and typed
+  std::string printed_at = {};  // how a moment and an amount of `typed` are printed
+  std::string printed_price = {};
+  std::string read_balance = {};  // steps that add one to ann's balance and read it `into` balance
 };
 
 // A bank on a real server, fed by `once run` from a topic of the embedded log.

@@ -301,14 +301,49 @@ Result<std::int64_t> ServerTransaction::run(std::string_view statement,
   return (*answer)->touched();
 }
 
+Rows ServerTransaction::rows_of(const SqlAnswer& answer) {
+  Rows found;
+  found.reserve(static_cast<std::size_t>(answer.rows()));
+  for (int i = 0; i < answer.rows(); ++i) found.push_back(answer.row(i));
+  return found;
+}
+
 Result<Rows> ServerTransaction::query(std::string_view statement, std::span<const Value> values) {
   ONCE_TRY(check_open());
   const auto answer = keep(ask(statement, values));
   if (!answer) return fail(answer.error());
-  Rows found;
-  found.reserve(static_cast<std::size_t>((*answer)->rows()));
-  for (int i = 0; i < (*answer)->rows(); ++i) found.push_back((*answer)->row(i));
-  return found;
+  return rows_of(**answer);
+}
+
+Status ServerTransaction::fetch(std::string_view statement, std::span<const Value> values,
+                                const Expect& expect, const Then& then) {
+  ONCE_TRY(check_open());
+  return keep(fetch_now(statement, values, expect, then));
+}
+
+Status ServerTransaction::fetch_now(std::string_view statement, std::span<const Value> values,
+                                    const Expect& expect, const Then& then) {
+  ONCE_TRY(check_statement(statement));
+  const auto message = expect.message ? expect.message : message_;
+  const auto take = [message, then, expect, where = where(), original = std::string(statement)](
+                        Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
+    if (!answer) return fail(blamed_on(message, std::move(answer).error()));
+    const std::int64_t count = (*answer)->rows();
+    if (expect.rows >= 0 && count != expect.rows)
+      return fail(unmet_expectation(where, original, count, expect, message));
+    return then(rows_of(**answer));
+  };
+  unchecked_ = true;
+  auto sent = connection().send(statement, values, take, SqlStage::statement);
+  if (!sent) return fail(blamed_on(message, std::move(sent).error()));
+  return {};
+}
+
+Status ServerTransaction::flush() {
+  ONCE_TRY(check_open());
+  ONCE_TRY(keep(connection().sync()));
+  unchecked_ = false;
+  return {};
 }
 
 }  // namespace once

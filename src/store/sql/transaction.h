@@ -73,6 +73,9 @@ class ServerTransaction : public SqlTransaction {
                  const Expect& expect) override;
   Result<std::int64_t> run(std::string_view statement, std::span<const Value> values) override;
   Result<Rows> query(std::string_view statement, std::span<const Value> values) override;
+  Status fetch(std::string_view statement, std::span<const Value> values, const Expect& expect,
+               const Then& then) override;
+  Status flush() override;
   SqlDialect dialect() const override { return store_.words_.dialect; }
 
  protected:
@@ -114,6 +117,9 @@ class ServerTransaction : public SqlTransaction {
   Status commit_now();
   // Of a handler's statement; once for each.
   Status check_statement(std::string_view statement);
+  static Rows rows_of(const SqlAnswer& answer);
+  Status fetch_now(std::string_view statement, std::span<const Value> values, const Expect& expect,
+                   const Then& then);
   Status execute_now(std::string_view statement, std::span<const Value> values,
                      const Expect& expect);
   Result<std::unique_ptr<SqlAnswer>> ask(std::string_view statement, std::span<const Value> values);

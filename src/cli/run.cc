@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -27,7 +28,17 @@ struct RunFlags {
   RunningFlags running;
 };
 
+// What a file holds, without the newline that editors put at its end.
+std::optional<std::string> content_of(const std::string& path) {
+  auto content = read_file(system_files(), path, secret_bytes_max);
+  if (!content) return std::nullopt;
+  if (content->ends_with('\n')) content->pop_back();
+  if (content->ends_with('\r')) content->pop_back();
+  return std::move(*content);
+}
+
 std::optional<std::string> variable(const std::string& name) {
+  if (name.starts_with("file:")) return content_of(name.substr(5));
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
   return value;
@@ -121,10 +132,19 @@ Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
   });
 }
 
+// One byte more than is allowed says that it is too long.
+std::string read_stdin() {
+  std::string text(plan_bytes_max + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), stdin));
+  return text;
+}
+
 Result<int> run_file(const RunFlags& flags, Output& output) {
   output.quiet = flags.running.quiet;
-  const std::string text = ONCE_TRY(read_file(system_files(), flags.path, plan_bytes_max));
-  const Plan plan = ONCE_TRY(parse_plan(text, flags.path, variable));
+  const bool is_stdin = flags.path == "-";
+  const std::string text =
+      is_stdin ? read_stdin() : ONCE_TRY(read_file(system_files(), flags.path, plan_bytes_max));
+  const Plan plan = ONCE_TRY(parse_plan(text, is_stdin ? "stdin" : flags.path, variable));
   plan.teach(output.secrets);
   return run_plan(flags, plan, output);
 }
@@ -134,6 +154,7 @@ constexpr const char* examples =
     "  once run points.toml --check          what can be promised, and is everything there?\n"
     "  once run points.toml                  until it is stopped: Ctrl-C or SIGTERM\n"
     "  once run points.toml -o json --quiet  statistics as JSON at the end\n"
+    "  once run - < points.toml              the file from stdin\n"
     "docs/run.md explains every key of the file; examples/run has one for each story.";
 
 }  // namespace
@@ -141,7 +162,9 @@ constexpr const char* examples =
 void add_run(CLI::App& app, Context& context) {
   const auto flags = std::make_shared<RunFlags>();
   CLI::App& command = *app.add_subcommand("run", "Run a pipeline that is described in a file");
-  command.add_option("FILE", flags->path, "The description, in TOML")->required()->option_text(" ");
+  command.add_option("FILE", flags->path, "The description, in TOML; - reads it from stdin")
+      ->required()
+      ->option_text(" ");
   command.add_flag("--check", flags->check,
                    "Only check: the file, the database, and what can be promised");
   add_running_flags(command, flags->running);

@@ -32,6 +32,8 @@ class Action {
   [[nodiscard]] virtual Result<std::optional<Outcome>> run(MessageValues& values,
                                                            Transaction& transaction) const = 0;
   virtual std::vector<Probe> probes() const = 0;
+  // Whether the store takes it, without a message; the transaction is never committed.
+  [[nodiscard]] virtual Status try_in(Transaction&) const { return {}; }
 };
 
 // Errors of all of these have the tag "config" or "sql" and do not yet say where in the file.
@@ -45,6 +47,9 @@ class Action {
                                                           const Resolve& resolve,
                                                           SqlDialect dialect);
 [[nodiscard]] Result<std::unique_ptr<Action>> make_action(const StateStep& step,
+                                                          const Resolve& resolve,
+                                                          SqlDialect dialect);
+[[nodiscard]] Result<std::unique_ptr<Action>> make_action(const RedisStep& step,
                                                           const Resolve& resolve,
                                                           SqlDialect dialect);
 

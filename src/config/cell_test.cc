@@ -2,6 +2,7 @@
 #include "config/cell.h"
 
 #include <gtest/gtest.h>
+#include <once/identity.h>
 
 #include "config/message_values.h"
 #include "config/timestamp.h"
@@ -95,6 +96,33 @@ TEST(Cell, a_body_that_is_no_json_is_told_so) {
     ASSERT_FALSE(cell) << body;
     EXPECT_EQ(cell.error().remedy, Remedy::park) << body;
   }
+}
+
+TEST(Cell, json_behind_the_frame_of_a_schema_registry_is_read) {
+  const std::string frame = "\0\0\0\1\2"s;
+  const std::vector<ValueRule> rules{
+      {.name = "a", .field = "/a"},
+      {.name = "all", .from = ValueFrom::body, .type = ValueType::json}};
+  const std::string body = frame + R"({"a":"x"})";
+  Delivery delivery;
+  delivery.body = body;
+  MessageValues values(rules, delivery);
+  EXPECT_EQ(*values.cell(0).value(), Cell("x"s));
+  EXPECT_EQ(*values.cell(1).value(), Cell(R"({"a":"x"})"s));
+  EXPECT_EQ(IdRule::parse("json:/a")->id_of(delivery), "x");
+  Delivery other = delivery;
+  const std::string newer = "\0\0\0\7\7"s + R"({ "a": "x" })";
+  other.body = newer;
+  EXPECT_EQ(fingerprint_of(delivery), fingerprint_of(other)) << "the schema says nothing of it";
+  const std::string avro = frame + "\x08\x02\x06"s;
+  delivery.body = avro;
+  MessageValues binary(rules, delivery);
+  const auto cell = binary.cell(0);
+  ASSERT_FALSE(cell);
+  EXPECT_NE(cell.error().text.find("Avro or Protobuf"), std::string::npos) << cell.error().text;
+  const auto id = IdRule::parse("json:/a")->id_of(delivery);
+  ASSERT_FALSE(id);
+  EXPECT_NE(id.error().text.find("Avro or Protobuf"), std::string::npos) << id.error().text;
 }
 
 TEST(Cell, key_and_headers_are_read_as_text) {

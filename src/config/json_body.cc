@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/json_parser.h"
+#include "model/schema_frame.h"
 
 namespace once {
 namespace {
@@ -101,7 +102,8 @@ Result<JsonBody> JsonBody::parse(std::string_view text, Part part) {
 Result<JsonBody> JsonBody::parse(std::string_view body) {
   if (body.data() == nullptr) return fail_value("the message has no body");
   if (body.empty()) return fail_value("the body is empty, not JSON");
-  return parse(body, Part::body);
+  if (is_framed_binary(body)) return fail_value(std::string(framed_binary_text));
+  return parse(without_schema_frame(body), Part::body);
 }
 
 // Inside of a list even a number has a pointer.

@@ -5,6 +5,7 @@
 
 #include "config/plan_parts.h"
 #include "config/timestamp.h"
+#include "model/schema_frame.h"
 
 namespace once {
 namespace {
@@ -93,7 +94,9 @@ Result<std::optional<Cell>> MessageValues::look(const ValueRule& rule) {
       return present(cell_from_text(delivery_.key, rule.type));
     case ValueFrom::body:
       if (!delivery_.has_body()) return std::nullopt;
-      return present(cell_from_text(delivery_.body, rule.type));
+      return present(cell_from_text(
+          rule.type == ValueType::json ? without_schema_frame(delivery_.body) : delivery_.body,
+          rule.type));
     case ValueFrom::id:
       if (delivery_.id.empty()) return std::nullopt;
       return present(cell_from_text(delivery_.id, rule.type));
@@ -163,6 +166,13 @@ Result<Value> MessageValues::value(std::size_t index) {
 
 Result<std::string> MessageValues::text(std::size_t index) {
   return text_of(*ONCE_TRY(cell(index)), rules_[index].type);
+}
+
+Result<std::string> MessageValues::present_text(std::size_t index) {
+  const Cell& known = *ONCE_TRY(cell(index));
+  if (!is_null(known)) return text_of(known, rules_[index].type);
+  return fail_value(
+      fmt::format("the value \"{}\" ({}) is null", rules_[index].name, origin_of(rules_[index])));
 }
 
 Result<std::string> MessageValues::text_or_empty(std::size_t index) {

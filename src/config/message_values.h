@@ -41,6 +41,8 @@ class MessageValues {
   // selected.
   [[nodiscard]] Result<Value> value(std::size_t index);
   [[nodiscard]] Result<std::string> text(std::size_t index);
+  // The same for a place that cannot be null: null is an error with the remedy `park`.
+  [[nodiscard]] Result<std::string> present_text(std::size_t index);
   // Empty where the value is null or absent.
   [[nodiscard]] Result<std::string> text_or_empty(std::size_t index);
   // A timestamp, or an integer that is one, in milliseconds since 1970.

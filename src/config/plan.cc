@@ -122,6 +122,25 @@ Status parse_relay(const TomlTable& root, Plan& plan) {
   return {};
 }
 
+// SQL is for SQL stores, and commands are for Redis.
+Status check_steps_fit_store(const Plan& plan) {
+  const bool is_redis = plan.store_url.starts_with("redis:");
+  for (const Step& step : plan.steps) {
+    const auto* states = std::get_if<StateStep>(&step.action);
+    const bool has_sql = std::holds_alternative<SqlStep>(step.action) ||
+                         (states != nullptr && !states->on_reached.empty());
+    if (is_redis && has_sql)
+      return fail(plan.error_at(step.place, "config",
+                                "a store on Redis runs no SQL; write redis = [\"INCRBY\", …], or "
+                                "use an SQL store"));
+    if (!is_redis && std::holds_alternative<RedisStep>(step.action))
+      return fail(plan.error_at(step.place, "config",
+                                "commands of Redis need a store on Redis: store.url = "
+                                "\"redis://…\""));
+  }
+  return {};
+}
+
 Status parse_root(const TomlTable& root, Plan& plan) {
   plan.options.scope = ONCE_TRY(root.required_text(
       "scope", "a name for who remembers, one per consumer purpose, for example \"points\""));
@@ -135,6 +154,7 @@ Status parse_root(const TomlTable& root, Plan& plan) {
   plan.values = ONCE_TRY(parse_values(root));
   ONCE_TRY(parse_wanted(root, plan));
   plan.steps = ONCE_TRY(parse_steps(root, plan.values));
+  ONCE_TRY(check_steps_fit_store(plan));
   ONCE_TRY(parse_emits(root, plan));
   if (plan.steps.empty() && plan.emits.empty())
     return root.refuse("do", "is missing: write what a message does as [[do]] or [[emit]]");

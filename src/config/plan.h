@@ -136,17 +136,24 @@ struct StateStep {
   std::string on_reached = {};  // a statement for each state that was reached
 };
 
-struct Step {
-  Place place;
-  std::optional<std::string> each = {};  // once for each element of the array at this pointer
-  std::optional<WhenRule> when = {};
-  std::variant<SqlStep, UniqueStep, VersionStep, StateStep> action = {};
-};
-
 // A text with values in it.
 struct TemplatePiece {
   std::string literal;
   std::optional<ValueRef> use = {};  // comes after the literal
+};
+
+struct RedisStep {
+  std::vector<std::vector<TemplatePiece>> words;
+  std::optional<std::int64_t> reply_is = {};
+  std::optional<std::int64_t> reply_min = {};
+  Outcome otherwise = {};
+};
+
+struct Step {
+  Place place;
+  std::optional<std::string> each = {};  // once for each element of the array at this pointer
+  std::optional<WhenRule> when = {};
+  std::variant<SqlStep, UniqueStep, VersionStep, StateStep, RedisStep> action = {};
 };
 
 struct EmitRule {
@@ -175,7 +182,8 @@ struct UndirectedRule {
   ValueRef ref = {};  // the value that chooses
 };
 
-// Variables of the environment that the file refers to; unset if there is none of this name.
+// What `${NAME}` stands for, a variable of the environment, and `${file:PATH}`, what a file holds
+// (its name here is "file:PATH"); unset if there is none.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct Plan {
@@ -201,8 +209,9 @@ struct Plan {
   void teach(Secrets& secrets) const;
 };
 
-// A description is a small file.
+// A description is a small file, and so is a secret.
 constexpr std::size_t plan_bytes_max = 1 << 20;
+constexpr std::size_t secret_bytes_max = 64 << 10;
 
 // Reads a file's text. Unknown keys, wrong types and values out of range are errors with the tag
 // "config" that say where; nothing is opened.

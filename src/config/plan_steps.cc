@@ -3,14 +3,18 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "config/plan_parts.h"
 
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 9> step_keys{
-    "sql", "rows", "otherwise", "into", "unique", "version", "state_machine", "each", "when"};
+constexpr std::array<std::string_view, 11> step_keys{"sql",    "rows",    "otherwise",     "into",
+                                                     "unique", "version", "state_machine", "redis",
+                                                     "reply",  "each",    "when"};
+constexpr std::array<std::string_view, 1> reply_keys{"at_least"};
+constexpr std::int64_t reply_max = 1LL << 53;  // scripts of Redis count in doubles
 constexpr std::array<std::string_view, 4> unique_keys{"table", "key", "set", "present"};
 constexpr std::array<std::string_view, 6> version_keys{"table", "key",       "expected",
                                                        "set",   "contended", "missing"};
@@ -90,6 +94,70 @@ Result<SqlStep> parse_sql(const TomlTable& table, std::size_t number,
   return step;
 }
 
+// "points:{account}", ":points"; doubled, a brace and a leading colon stand for themselves.
+Result<std::vector<TemplatePiece>> parse_word(const TomlTable& step, std::string_view text,
+                                              Place place) {
+  std::vector<TemplatePiece> pieces;
+  std::string literal;
+  const auto add_value = [&](std::string_view name) {
+    pieces.push_back({std::exchange(literal, {}), ValueRef{std::string(name), place}});
+  };
+  if (text.starts_with("::")) {
+    text.remove_prefix(1);
+  } else if (text.starts_with(':') && is_value_name(text.substr(1))) {
+    add_value(text.substr(1));
+    return pieces;
+  }
+  while (!text.empty()) {
+    const char c = text[0];
+    if ((c == '{' || c == '}') && text.size() > 1 && text[1] == c) {
+      literal += c;
+      text.remove_prefix(2);
+      continue;
+    }
+    const std::size_t end = text.find('}');
+    if (c == '{' && (end == std::string_view::npos || !is_value_name(text.substr(1, end - 1))))
+      return step.refuse("redis", "names a value as {name}; write {{ for a brace");
+    if (c == '{') {
+      add_value(text.substr(1, end - 1));
+      text.remove_prefix(end + 1);
+      continue;
+    }
+    literal += c;
+    text.remove_prefix(1);
+  }
+  pieces.push_back({std::move(literal), std::nullopt});
+  return pieces;
+}
+
+Result<RedisStep> parse_redis(const TomlTable& table) {
+  RedisStep step;
+  const toml::array* words = table.native()["redis"].as_array();
+  if (words == nullptr || words->empty())
+    return table.refuse(
+        "redis", "is a command, for example [\"INCRBY\", \"points:{account}\", \":points\"]");
+  // Nothing of the environment gets into a command, as into a statement.
+  for (const toml::node& word : *words) {
+    const auto text = word.is_string() ? std::optional(word.as_string()->get())
+                                       : ONCE_TRY(scalar_of(table.file(), word));
+    if (!text) return table.refuse("redis", "is a list of strings and numbers");
+    step.words.push_back(ONCE_TRY(parse_word(table, *text, place_of(word))));
+  }
+  if (table.has("reply") && table.native().get("reply")->is_table()) {
+    const auto reply = ONCE_TRY(table.table("reply", reply_keys));
+    step.reply_min = ONCE_TRY(reply->integer("at_least", -reply_max, reply_max));
+  } else {
+    step.reply_is = ONCE_TRY(table.integer("reply", -reply_max, reply_max));
+  }
+  const auto reason = fmt::format("the command at line {} had another reply than expected",
+                                  table.place("redis").line);
+  const auto otherwise = ONCE_TRY(parse_reaction(table, "otherwise", reason));
+  if (otherwise && !step.reply_is && !step.reply_min)
+    return table.refuse("otherwise", "needs reply: what the command must answer");
+  step.otherwise = otherwise.value_or(parked(reason));
+  return step;
+}
+
 Result<UniqueStep> parse_unique(const TomlTable& table, std::vector<ValueRule>& values) {
   UniqueStep step;
   step.table = ONCE_TRY(table.required_text("table", "the name of the table"));
@@ -157,22 +225,37 @@ Result<StateStep> parse_state_machine(const TomlTable& table, std::vector<ValueR
   return step;
 }
 
+Status check_belonging(const TomlTable& table) {
+  const bool is_sql = table.has("sql");
+  const bool is_redis = table.has("redis");
+  if (!is_sql && (table.has("rows") || table.has("into")))
+    return table.file().refuse(table.place(), "rows and into belong to sql");
+  if (!is_redis && table.has("reply"))
+    return table.file().refuse(table.place(), "reply belongs to redis");
+  if (!is_sql && !is_redis && table.has("otherwise"))
+    return table.file().refuse(table.place(), "otherwise belongs to sql and redis");
+  return {};
+}
+
 Result<Step> parse_step(const TomlTable& table, std::size_t number,
                         std::vector<ValueRule>& values) {
   Step step;
   step.place = table.place();
   const int actions = int{table.has("sql")} + int{table.has("unique")} + int{table.has("version")} +
-                      int{table.has("state_machine")};
+                      int{table.has("state_machine")} + int{table.has("redis")};
   if (actions != 1)
     return table.file().refuse(
-        step.place, "a step of [[do]] does one thing: sql, unique, version or state_machine");
-  if (!table.has("sql") && (table.has("rows") || table.has("otherwise") || table.has("into")))
-    return table.file().refuse(step.place, "rows, otherwise and into belong to sql");
+        step.place,
+        "a step of [[do]] does one thing: sql, unique, version, state_machine or redis");
+  ONCE_TRY(check_belonging(table));
   step.each = ONCE_TRY(parse_each(table));
   step.when = ONCE_TRY(parse_when(table, values));
   if (table.has("sql")) {
     step.place = table.place("sql");
     step.action = ONCE_TRY(parse_sql(table, number, values));
+  } else if (table.has("redis")) {
+    step.place = table.place("redis");
+    step.action = ONCE_TRY(parse_redis(table));
   } else if (const auto unique = ONCE_TRY(table.table("unique", unique_keys))) {
     step.action = ONCE_TRY(parse_unique(*unique, values));
   } else if (const auto version = ONCE_TRY(table.table("version", version_keys))) {

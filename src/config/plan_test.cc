@@ -178,6 +178,20 @@ TEST(Plan, variables_come_from_the_environment_and_never_into_a_statement) {
             std::string::npos);
 }
 
+TEST(Plan, secret_in_a_file_is_taken_and_not_shown) {
+  std::string text(whole);
+  text.replace(text.find("sqlite:${DB:-p.db}"), 18, "postgresql://u:${file:/run/db}@h/d");
+  const Plan plan = parsed(text, {{"file:/run/db", "geheim77"}}).value();
+  EXPECT_EQ(plan.store_url, "postgresql://u:geheim77@h/d");
+  Secrets secrets;
+  plan.teach(secrets);
+  EXPECT_EQ(secrets.redacted("geheim77 is wrong"), "${file:/run/db} is wrong");
+  const auto missing = parsed(text);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().text,
+            "p.toml:7:7: /run/db cannot be read, or has more than 65536 bytes");
+}
+
 TEST(Plan, secrets_are_not_shown) {
   std::string text(whole);
   text.replace(text.find("sqlite:${DB:-p.db}"), 18, "${URL}");

@@ -113,6 +113,7 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
     const auto* states = std::get_if<StateStep>(&step.action);
     const auto* reads = std::get_if<SqlStep>(&step.action);
     recipe->reads_rows_ = recipe->reads_rows_ || (reads != nullptr && !reads->into.empty());
+    recipe->needs_keys_ = recipe->needs_keys_ || std::holds_alternative<RedisStep>(step.action);
     recipe->needs_sql_ = recipe->needs_sql_ || std::holds_alternative<SqlStep>(step.action) ||
                          (states != nullptr && !states->on_reached.empty());
     recipe->parts_.push_back(std::move(part));
@@ -296,15 +297,23 @@ Status Recipe::probe(Store& store, const Part& part, const Probe& probe) const {
 }
 
 Status Recipe::check(Store& store) const {
-  if (!store.traits().sql) return {};
-  for (const Part& part : parts_)
-    for (const Probe& one : part.action->probes()) ONCE_TRY(probe(store, part, one));
+  for (const Part& part : parts_) {
+    if (store.traits().sql)
+      for (const Probe& one : part.action->probes()) ONCE_TRY(probe(store, part, one));
+    const auto transaction = ONCE_TRY(store.begin(plan_.options.scope));
+    const Status tried = part.action->try_in(*transaction);
+    if (!tried) return fail(plan_.error_at(part.place, tried.error().tag, tried.error().text));
+  }
   return {};
 }
 
 Handler handler_of(std::shared_ptr<const Recipe> recipe) {
   if (recipe->needs_sql())
     return batch([recipe](std::span<Work> work, SqlTransaction& transaction) {
+      return recipe->run(work, transaction);
+    });
+  if (recipe->needs_key_value())
+    return batch([recipe](std::span<Work> work, KeyValueTransaction& transaction) {
       return recipe->run(work, transaction);
     });
   return batch([recipe](std::span<Work> work, Transaction& transaction) {

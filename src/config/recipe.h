@@ -41,6 +41,7 @@ class Recipe {
   [[nodiscard]] Status check(Store& store) const;
 
   bool needs_sql() const { return needs_sql_; }
+  bool needs_key_value() const { return needs_keys_; }
   const Plan& plan() const { return plan_; }
 
  private:
@@ -90,6 +91,7 @@ class Recipe {
   std::vector<Emit> emits_;
   std::vector<Undirected> undirected_;
   bool needs_sql_ = false;
+  bool needs_keys_ = false;
   bool reads_rows_ = false;
 };
 

@@ -69,13 +69,19 @@ Result<std::string> TomlFile::expanded(std::string_view text, Place place) {
     }
     const std::size_t end = text.find('}');
     if (!text.starts_with('{') || end == std::string_view::npos)
-      return refuse(place, "a dollar begins ${NAME} or ${NAME:-default}; write $$ for a dollar");
+      return refuse(place,
+                    "a dollar begins ${NAME}, ${NAME:-default} or ${file:PATH}; write $$ for a "
+                    "dollar");
     std::string_view inside = text.substr(1, end - 1);
     const std::size_t colon = inside.find(":-");
     const std::string variable(inside.substr(0, colon));
-    if (!is_variable_name(variable))
+    const bool is_file = variable.starts_with("file:");
+    if (!is_file && !is_variable_name(variable))
       return refuse(place, fmt::format("\"{}\" is no name of a variable", variable));
     std::optional<std::string> value = environment(variable);
+    if (!value && colon == std::string_view::npos && is_file)
+      return refuse(place, fmt::format("{} cannot be read, or has more than {} bytes",
+                                       variable.substr(5), secret_bytes_max));
     if (!value && colon == std::string_view::npos)
       return refuse(place, fmt::format("the environment has no variable {0}; set it, or write "
                                        "${{{0}:-default}}",

@@ -9,6 +9,7 @@
 
 #include "model/canonical_json.h"
 #include "model/json_fields.h"
+#include "model/schema_frame.h"
 #include "model/sha256.h"
 
 namespace once {
@@ -65,7 +66,7 @@ Fingerprint everything_of(const Delivery& delivery) {
 Fingerprint json_of(const Delivery& delivery) {
   thread_local std::string text;
   text.clear();
-  const bool json = append_canonical_text(text, delivery.body);
+  const bool json = append_canonical_text(text, without_schema_frame(delivery.body));
   Sha256 hash(json ? "once fingerprint of JSON" : "once fingerprint of a body");
   hash.field(json ? std::string_view(text) : delivery.body);
   return {json_version, hash.digest128()};
@@ -100,7 +101,7 @@ std::uint8_t version_of(const std::vector<std::string>& fields) {
 Fingerprint fields_of(const Delivery& delivery, const std::vector<std::string>& fields) {
   const bool reads_body = std::any_of(fields.begin(), fields.end(),
                                       [](const auto& field) { return field.starts_with('/'); });
-  const Result<JsonFields> json = reads_body && may_be_json(delivery.body)
+  const Result<JsonFields> json = reads_body && may_be_json(without_schema_frame(delivery.body))
                                       ? JsonFields::parse(delivery.body)
                                       : fail(Remedy::park, "no_id", "there are no fields");
   std::vector<std::optional<std::string>> values;

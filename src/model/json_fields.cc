@@ -9,6 +9,7 @@
 
 #include "model/canonical_json.h"
 #include "model/json_parser.h"
+#include "model/schema_frame.h"
 
 namespace once {
 namespace {
@@ -58,8 +59,9 @@ bool is_json_pointer(std::string_view pointer) {
 
 Result<JsonFields> JsonFields::parse(std::string_view body) {
   if (body.data() == nullptr) return no_id("the message has no body");
+  if (is_framed_binary(body)) return no_id(std::string(framed_binary_text));
   if (body.empty()) return no_id("the body is empty");
-  const simdjson::error_code error = thread_parser().parse(body);
+  const simdjson::error_code error = thread_parser().parse(without_schema_frame(body));
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
   if (error) return no_id(fmt::format("the body is not JSON ({})", json_error_text(error)));

@@ -116,6 +116,9 @@ class WatchedKeyValue final : public WatchedTransaction<KeyValueTransaction> {
     return wrote().key_value()->put(key, value);
   }
   Status erase(std::string_view key) override { return wrote().key_value()->erase(key); }
+  Status command(std::span<const std::string> words, const ExpectReply& expect) override {
+    return wrote(expect.message).key_value()->command(words, expect);
+  }
 };
 
 // With the interfaces that the store's transaction has.

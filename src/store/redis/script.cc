@@ -95,8 +95,8 @@ RedisScript made_of(std::string_view text) {
 const RedisScript commit = made_of(R"lua(
 local moves, fresh, freed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local parked, destinations, rows = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local reads, writes = tonumber(ARGV[10]), tonumber(ARGV[11])
-local first_fresh = 12 + 8 * moves
+local reads, writes, commands = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
+local first_fresh = 13 + 8 * moves
 local first_freed = first_fresh + 2 * fresh
 local first_parked = first_freed + freed
 local first_destination = first_parked + 18 * parked
@@ -107,7 +107,7 @@ local first_key = 8 + destinations
 
 -- Does everything still hold that this transaction has seen?
 local moved = {}
-for i = 12, first_fresh - 1, 8 do
+for i = 13, first_fresh - 1, 8 do
   local offset, fence, rest = position_at(KEYS[2], ARGV[i])
   local is = offset .. ' ' .. fence
   if is ~= ARGV[i + 1] then return {'fenced', ARGV[i], is} end
@@ -151,6 +151,82 @@ if parked > 0 then
 end
 if rows > 0 then redis.call('SCARD', KEYS[7]) end
 for i = 1, destinations do numbers[i] = last_number(KEYS[7 + i]) end
+
+-- Commands of the handler can fail. Each notes before it runs how it is undone: one that fails, or
+-- has another reply than expected, undoes itself and those before it, and nothing has happened.
+local undo = {}
+local function value_before(key, get, set, remove)
+  local value = redis.call(unpack(get))
+  undo[#undo + 1] = function()
+    if value then redis.call(unpack(set(value))) else redis.call(unpack(remove)) end
+  end
+end
+local function note_string(key)
+  value_before(key, {'GET', key}, function(v) return {'SET', key, v} end, {'DEL', key})
+end
+local function note_field(key, field)
+  value_before(key, {'HGET', key, field}, function(v) return {'HSET', key, field, v} end,
+    {'HDEL', key, field})
+end
+local function note_score(key, member)
+  value_before(key, {'ZSCORE', key, member}, function(v) return {'ZADD', key, v, member} end,
+    {'ZREM', key, member})
+end
+local function note_member(key, member)
+  local is_there = redis.call('SISMEMBER', key, member)
+  undo[#undo + 1] = function() redis.call(is_there == 1 and 'SADD' or 'SREM', key, member) end
+end
+local function note_nothing() end
+local notes = {
+  SET = note_string, SETNX = note_string, INCRBY = note_string, DECRBY = note_string,
+  INCRBYFLOAT = note_string,
+  HSET = note_field, HSETNX = note_field, HINCRBY = note_field, HINCRBYFLOAT = note_field,
+  HDEL = note_field,
+  SADD = note_member, SREM = note_member,
+  ZADD = function(key, _, member) note_score(key, member) end,
+  ZINCRBY = function(key, _, member) note_score(key, member) end,
+  ZREM = note_score,
+  EXPIRE = note_nothing, PEXPIRE = note_nothing, PERSIST = note_nothing,
+}
+local function run(name, key, ...)
+  local left = redis.call('PTTL', key)
+  if name == 'EXPIRE' or name == 'PEXPIRE' then
+    local time = tonumber((...))
+    if not time or time < 1 then error({err = 'ERR a time to live is at least 1'}) end
+  end
+  -- Runs last, when the key is there again.
+  undo[#undo + 1] = function()
+    if left > 0 then redis.call('PEXPIRE', key, left) end
+    if left == -1 then redis.call('PERSIST', key) end
+  end
+  if notes[name] then notes[name](key, ...) end
+  local reply = redis.call(name, key, ...)
+  if name == 'LPUSH' then undo[#undo + 1] = function() redis.call('LPOP', key) end end
+  if name == 'RPUSH' then undo[#undo + 1] = function() redis.call('RPOP', key) end end
+  return reply
+end
+local function text_of_error(problem)
+  if type(problem) == 'table' then return problem.err or 'ERR' end
+  return tostring(problem)
+end
+local function is_expected(reply, is, at_least)
+  local number = tonumber(reply)
+  if is ~= '' and number ~= tonumber(is) then return false end
+  return at_least == '' or (number ~= nil and number >= tonumber(at_least))
+end
+local at = first_write + writes
+for i = 1, commands do
+  local count, key = tonumber(ARGV[at]), KEYS[first_key + reads + writes + tonumber(ARGV[at + 1])]
+  local name, is, at_least = ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  local done, reply = pcall(run, name, key, unpack(ARGV, at + 5, at + 4 + count))
+  if done and type(reply) == 'table' and reply.ok then reply = reply.ok end
+  if not done or not is_expected(reply, is, at_least) then
+    for k = #undo, 1, -1 do undo[k]() end
+    if not done then return {'command', i - 1, 'error', text_of_error(reply)} end
+    return {'command', i - 1, 'reply', tostring(reply)}
+  end
+  at = at + 5 + count
+end
 
 -- From here on nothing can fail.
 if moves + fresh + parked > 0 then redis.call('SADD', KEYS[1], ARGV[2]) end

@@ -176,6 +176,7 @@ Result<std::optional<std::string>> RedisTransaction::get(std::string_view key) {
 
 Result<std::optional<std::string>> RedisTransaction::get_now(std::string_view key) {
   std::string full = ONCE_TRY(full_key(key));
+  if (command_key_places_.contains(full)) return used_twice(full);
   if (const auto ours = written_.find(full); ours != written_.end()) return ours->second.value;
   if (const auto before = read_.find(full); before != read_.end()) return before->second;
   const RedisAnswer answer = ONCE_TRY(store_.ask(store_.command({"GET", full}), RedisStage::read));
@@ -188,6 +189,7 @@ Result<std::optional<std::string>> RedisTransaction::get_now(std::string_view ke
 Status RedisTransaction::write(std::string_view key, std::optional<std::string> value) {
   ONCE_TRY(check_open());
   std::string full = ONCE_TRY(keep(full_key(key)));
+  if (command_key_places_.contains(full)) return keep(Status(used_twice(full)));
   written_.insert_or_assign(std::move(full), Write{std::move(value), message_});
   return {};
 }
@@ -198,11 +200,66 @@ Status RedisTransaction::put(std::string_view key, std::string_view value) {
 
 Status RedisTransaction::erase(std::string_view key) { return write(key, std::nullopt); }
 
+// --- commands
+
+Status RedisTransaction::command(std::span<const std::string> words, const ExpectReply& expect) {
+  ONCE_TRY(check_open());
+  return keep(command_now(words, expect));
+}
+
+Status RedisTransaction::command_now(std::span<const std::string> words,
+                                     const ExpectReply& expect) {
+  RedisCommand command = ONCE_TRY(RedisCommand::parse(words));
+  command.key = ONCE_TRY(full_key(command.key));
+  if (read_.contains(command.key) || written_.contains(command.key)) return used_twice(command.key);
+  command.expect = expect;
+  command.message = expect.message ? expect.message : message_;
+  command.key_place =
+      command_key_places_.try_emplace(command.key, command_keys_.size()).first->second;
+  if (command.key_place == command_keys_.size()) command_keys_.push_back(command.key);
+  commands_.push_back(std::move(command));
+  return {};
+}
+
+tl::unexpected<Error> RedisTransaction::used_twice(std::string_view key) const {
+  return fail(Remedy::stop, "config",
+              fmt::format("{}: the key \"{}\" is used by a command and by get, put or erase in one "
+                          "transaction; use one of them",
+                          store_.address_.where(), key));
+}
+
+void RedisTransaction::add_commands(RedisCall& call) const {
+  const auto digits = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : std::string();
+  };
+  for (const RedisCommand& command : commands_) {
+    call.add(static_cast<std::int64_t>(command.arguments().size()));
+    call.add(static_cast<std::int64_t>(command.key_place));
+    call.add(command.name).add(digits(command.expect.is)).add(digits(command.expect.at_least));
+    for (const std::string& argument : command.arguments()) call.add(argument);
+  }
+}
+
+Status RedisTransaction::refused_command(const RedisAnswer& answer) const {
+  const auto place =
+      std::min<std::size_t>(static_cast<std::size_t>(answer.at(1).number()), commands_.size() - 1);
+  const RedisCommand& command = commands_[place];
+  const auto what = fmt::format("{}: {} {}", store_.address_.where(), command.name, command.key);
+  const std::string_view reply = answer.at(3).text();
+  if (answer.at(2).text() == "error")
+    return fail(blamed_on(command.message, {Remedy::park, "constraint",
+                                            fmt::format("{}: {}", what, reply), std::nullopt}));
+  Error error{Remedy::park, "expect", fmt::format("{}: the reply was {}", what, reply),
+              std::nullopt};
+  if (command.message) error.culprit = Culprit{*command.message, command.expect.otherwise};
+  return fail(std::move(error));
+}
+
 // --- commit
 
 bool RedisTransaction::is_empty() const {
   return moves_.empty() && fresh_.empty() && freed_.empty() && parked_.empty() &&
-         enqueued_.empty() && read_.empty() && written_.empty();
+         enqueued_.empty() && read_.empty() && written_.empty() && commands_.empty();
 }
 
 std::vector<std::string> RedisTransaction::commit_keys() const {
@@ -215,6 +272,7 @@ std::vector<std::string> RedisTransaction::commit_keys() const {
     keys.push_back(books.key("outbox", destination));
   for (const auto& [key, value] : read_) keys.push_back(key);
   for (const auto& [key, value] : written_) keys.push_back(key);
+  for (const std::string& key : command_keys_) keys.push_back(key);
   return keys;
 }
 
@@ -226,7 +284,7 @@ Result<RedisCall> RedisTransaction::commit_call() const {
   call.add(store_.skew_ms()).add(scope_).add(eight_bytes(oldest));
   for (const std::size_t count :
        {moves_.size(), fresh_.size(), freed_.size(), parked_.size(), destinations_.size(),
-        enqueued_.size(), read_.size(), written_.size()})
+        enqueued_.size(), read_.size(), written_.size(), commands_.size()})
     call.add(static_cast<std::int64_t>(count));
   add_moves(call);
   for (const auto& [id, record] : fresh_) call.add(CompactId(id).bytes()).add(ledger_row(record));
@@ -234,6 +292,7 @@ Result<RedisCall> RedisTransaction::commit_call() const {
   add_rows(call);
   for (const auto& [key, value] : read_) call.add(maybe(value));
   for (const auto& [key, one] : written_) call.add(maybe(one.value));
+  add_commands(call);
   if (call.words() > words_max)
     return fail(Remedy::stop, "limit",
                 fmt::format("{}: a transaction of {} words is more than the server takes; use "
@@ -296,6 +355,7 @@ Status RedisTransaction::refused(const RedisAnswer& answer) const {
     const Position from = move == moves_.end() ? Position{} : move->second.from;
     return fail(fenced_error(scope_, partition, from, position_in(answer.at(2).text())));
   }
+  if (what == "command") return refused_command(answer);
   if (what == "type") {
     const auto place =
         std::min<std::size_t>(static_cast<std::size_t>(answer.at(1).number()), written_.size() - 1);

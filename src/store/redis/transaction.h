@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/redis/command.h"
 #include "store/redis/redis.h"
 
 namespace once {
@@ -34,6 +35,7 @@ class RedisTransaction final : public KeyValueTransaction {
   Result<std::optional<std::string>> get(std::string_view key) override;
   Status put(std::string_view key, std::string_view value) override;
   Status erase(std::string_view key) override;
+  Status command(std::span<const std::string> words, const ExpectReply& expect) override;
 
  private:
   struct Move {
@@ -73,6 +75,10 @@ class RedisTransaction final : public KeyValueTransaction {
   void park(const Delivery& delivery, const std::string& reason);
   Result<std::string> full_key(std::string_view key) const;
   Status write(std::string_view key, std::optional<std::string> value);
+  Status command_now(std::span<const std::string> words, const ExpectReply& expect);
+  tl::unexpected<Error> used_twice(std::string_view key) const;
+  void add_commands(RedisCall& call) const;
+  Status refused_command(const RedisAnswer& answer) const;
   Result<std::optional<std::string>> get_now(std::string_view key);
   bool is_empty() const;
   Result<RedisCall> commit_call() const;
@@ -95,6 +101,9 @@ class RedisTransaction final : public KeyValueTransaction {
   std::vector<Enqueued> enqueued_;
   std::map<std::string, std::optional<std::string>, std::less<>> read_;  // by the full key
   std::map<std::string, Write, std::less<>> written_;
+  std::vector<RedisCommand> commands_;
+  std::vector<std::string> command_keys_;
+  std::unordered_map<std::string, std::size_t> command_key_places_;
 };
 
 }  // namespace once

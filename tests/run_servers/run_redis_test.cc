@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// `once run` on a real Redis: counters, sets and scores that every message changes once, also if it
+// is killed, and that a refused message leaves as they were.
+#include <gtest/gtest.h>
+#include <once/open.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "cli/program.h"
+#include "testing/redis_home.h"
+#include "testing/scratch.h"
+
+namespace once::testing {
+namespace {
+
+using Home = RedisHome;
+using Lines = std::vector<std::string>;
+
+class RunRedis : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    url_ = Home::server().url() + "?prefix=" + Home::make_place();
+    ::setenv("RUN_DIR", scratch_.directory().c_str(), 1);
+    ::setenv("RUN_URL", url_.c_str(), 1);
+    ::unsetenv("ONCE_POINT");
+    for (const char* topic : {"calls", "done"})
+      ASSERT_EQ(run_once({"topic", "create", "file:" + scratch_.path(topic)}).exit_code, 0);
+    for (const char* pattern : {"t:*", "views:*", "best"})
+      for (const std::string& key : Home::list({"KEYS", pattern})) ask({"DEL", key});
+  }
+  void TearDown() override { ::unsetenv("ONCE_POINT"); }
+
+  static std::string head() {
+    return R"toml(scope = "points"
+[source]
+url = "file:${RUN_DIR}/calls"
+id = "json:/order"
+[store]
+url = "${RUN_URL}"
+[run]
+at_end = "stop"
+[values]
+member = { json = "/member" }
+points = { json = "/points", type = "integer" }
+)toml";
+  }
+  Answer run(const std::string& steps, Lines more = {}) {
+    std::ofstream(scratch_.path("p.toml")) << head() << steps;
+    Lines words{"run", scratch_.path("p.toml")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_once(words);
+  }
+  void send(const std::string& order, const std::string& member, int points) {
+    lines_ += Json{{"order", order}, {"member", member}, {"points", points}}.dump() + "\n";
+  }
+  void sent() {
+    const Answer answer = run_once({"produce", "file:" + scratch_.path("calls")}, lines_);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    lines_.clear();
+  }
+  std::string ask(const std::vector<std::string>& words) {
+    const RedisAnswer answer = Home::answer_to(words, url_);
+    return answer.text().empty() ? std::to_string(answer.number()) : std::string(answer.text());
+  }
+
+  Scratch scratch_;
+  std::string url_;
+  std::string lines_;
+};
+
+const std::string counting = R"toml(
+[[do]]
+redis = ["HINCRBY", "t:points", "{member}", ":points"]
+[[do]]
+redis = ["ZINCRBY", "t:best", ":points", "member {member}"]
+[[do]]
+redis = ["SADD", "t:orders", ":id"]
+reply = 1
+[[do]]
+redis = ["INCRBY", "t:all", 1]
+[[do]]
+redis = ["EXPIRE", "t:all", 86400]
+[[emit]]
+to = "file:${RUN_DIR}/done"
+)toml";
+
+TEST_F(RunRedis, every_message_counts_once_also_if_it_is_killed) {
+  int orders = 0;
+  for (const char* point : {"lane_after_handler", "lane_before_commit", "store_before_commit",
+                            "lane_after_commit", "relay_after_append"}) {
+    for (int round = 0; round < 2; ++round)
+      for (int i = 0; i < 30; ++i)
+        send("o" + std::to_string(orders + i), i % 2 == 0 ? "ann" : "bob", 3);
+    orders += 30;
+    sent();
+    ::setenv("ONCE_POINT", point, 1);
+    EXPECT_EQ(run(counting).exit_code, 128 + 9) << point;
+    ::unsetenv("ONCE_POINT");
+    const Answer answer = run(counting);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(ask({"HGET", "t:points", "ann"}), std::to_string(orders * 3 / 2)) << point;
+    EXPECT_EQ(ask({"HGET", "t:points", "bob"}), std::to_string(orders * 3 / 2)) << point;
+    EXPECT_EQ(ask({"ZSCORE", "t:best", "member ann"}), std::to_string(orders * 3 / 2));
+    EXPECT_EQ(ask({"SCARD", "t:orders"}), std::to_string(orders));
+    EXPECT_EQ(ask({"GET", "t:all"}), std::to_string(orders));
+    Lines announced;
+    for (const std::string& text :
+         run_once({"consume", "file:" + scratch_.path("done"), "-o", "json"}).lines())
+      announced.push_back(Json::parse(text)["id"]);
+    Lines expected;
+    for (int i = 0; i < orders; ++i) expected.push_back("o" + std::to_string(i));
+    EXPECT_EQ(announced, expected) << point;
+  }
+}
+
+// The story of examples/run, killed at every point and at any instant.
+TEST_F(RunRedis, views_of_the_example_are_counted_once) {
+  ::setenv("SOURCE", ("file:" + scratch_.path("calls")).c_str(), 1);
+  ::setenv("STORE", url_.c_str(), 1);
+  ::setenv("AT_END", "stop", 1);
+  const Lines command{"run", std::string(ONCE_EXAMPLES) + "/counters.toml", "-o", "json"};
+  int views = 0;
+  for (const char* point : {"lane_after_admit", "lane_after_handler", "store_before_commit",
+                            "store_after_commit_sent", "lane_after_commit", "lane_after_ack"}) {
+    std::string lines;
+    for (int round = 0; round < 2; ++round)
+      for (int i = 0; i < 40; ++i)
+        lines += Json{{"view", "v" + std::to_string(views + i)},
+                      {"page", i % 4 == 0 ? "/books" : "/pens"},
+                      {"day", "2026-11-1" + std::to_string(i % 2)},
+                      {"seconds", 2}}
+                     .dump() +
+                 "\n";
+    lines += "{\"bot\":true,\"page\":\"/books\"}\n";
+    views += 40;
+    ASSERT_EQ(run_once({"produce", "file:" + scratch_.path("calls")}, lines).exit_code, 0);
+    ::setenv("ONCE_POINT", point, 1);
+    EXPECT_EQ(run_once(command).exit_code, 128 + 9) << point;
+    ::unsetenv("ONCE_POINT");
+    const Answer answer = run_once(command);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(ask({"GET", "views:/books"}), std::to_string(views / 4)) << point;
+    EXPECT_EQ(ask({"GET", "views:/pens"}), std::to_string(views * 3 / 4)) << point;
+    EXPECT_EQ(ask({"HGET", "views:2026-11-10", "/books"}), std::to_string(views / 4)) << point;
+    EXPECT_EQ(ask({"HGET", "views:2026-11-11", "/pens"}), std::to_string(views / 2)) << point;
+    EXPECT_EQ(ask({"ZSCORE", "best", "/books"}), std::to_string(views / 2)) << point;
+    EXPECT_EQ(answer.json()["parked"], 0) << point;
+  }
+  EXPECT_GT(std::stoll(ask({"TTL", "views:2026-11-10"})), 7'000'000);
+  for (const char* name : {"SOURCE", "STORE", "AT_END"}) ::unsetenv(name);
+}
+
+// All kinds of commands before one whose reply is refused: the server has what it had.
+TEST_F(RunRedis, refused_message_leaves_every_key_as_it_was) {
+  const std::string steps = R"toml(
+[[do]]
+redis = ["HINCRBY", "t:hash", "a", ":points"]
+[[do]]
+redis = ["HSET", "t:hash", "{member}", "x"]
+[[do]]
+redis = ["HDEL", "t:alone", "only"]
+[[do]]
+redis = ["SET", "t:text", "new {member}"]
+[[do]]
+redis = ["INCRBYFLOAT", "t:float", "0.5"]
+[[do]]
+redis = ["SADD", "t:set", ":member"]
+[[do]]
+redis = ["SREM", "t:set", "old"]
+[[do]]
+redis = ["ZADD", "t:scores", "7", ":member"]
+[[do]]
+redis = ["RPUSH", "t:list", ":member"]
+[[do]]
+redis = ["PERSIST", "t:text"]
+[[do]]
+redis = ["PEXPIRE", "t:set", "999999"]
+[[do]]
+redis = ["SETNX", "t:fresh", "1"]
+[[do]]
+redis = ["DECRBY", "t:stock", ":points"]
+reply = { at_least = 0 }
+otherwise = { reject = "sold out" }
+)toml";
+  const std::vector<Lines> before{{"HSET", "t:hash", "a", "5"},
+                                  {"HSET", "t:alone", "only", "1"},
+                                  {"PEXPIRE", "t:alone", "500000"},
+                                  {"SET", "t:text", "old", "PX", "500000"},
+                                  {"SET", "t:float", "1.25"},
+                                  {"SADD", "t:set", "old"},
+                                  {"ZADD", "t:scores", "1.5", "ann"},
+                                  {"RPUSH", "t:list", "first"},
+                                  {"SET", "t:stock", "4"}};
+  for (const Lines& command : before) ask(command);
+  const auto state = [&] {
+    std::map<std::string, std::string> dumped;
+    for (const std::string& key : Home::list({"KEYS", "t:*"}))
+      dumped[key] = std::string(Home::answer_to({"DUMP", key}, url_).text());
+    return dumped;
+  };
+  const auto untouched = state();
+  send("o1", "ann", 5);
+  sent();
+  const Answer refused = run(steps, {"-o", "json"});
+  ASSERT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_EQ(refused.json()["rejected"], 1);
+  EXPECT_EQ(state(), untouched);
+  EXPECT_GT(std::stoll(ask({"PTTL", "t:text"})), 400'000);
+  EXPECT_GT(std::stoll(ask({"PTTL", "t:alone"})), 400'000);
+  EXPECT_EQ(ask({"PTTL", "t:set"}), "-1");
+  EXPECT_EQ(ask({"EXISTS", "t:fresh"}), "0");
+
+  for (int i = 2; i < 8; ++i) send("o" + std::to_string(i), "ann", i % 2 == 0 ? 5 : 2);
+  sent();
+  const Answer mixed = run(steps, {"-o", "json"});
+  ASSERT_EQ(mixed.exit_code, 0) << mixed.err;
+  EXPECT_EQ(mixed.json()["applied"], 2) << mixed.out;
+  EXPECT_EQ(mixed.json()["rejected"], 4) << mixed.out;
+  EXPECT_EQ(ask({"GET", "t:stock"}), "0");
+  EXPECT_EQ(ask({"HGET", "t:hash", "a"}), "9");
+  EXPECT_EQ(ask({"LLEN", "t:list"}), "3");
+  EXPECT_EQ(ask({"GET", "t:float"}), "2.25");
+}
+
+TEST_F(RunRedis, key_of_another_kind_parks_its_message_and_the_others_go_on) {
+  ask({"SET", "t:points:bob", "text"});
+  for (const char* member : {"ann", "bob", "cleo"}) send(member, member, 2);
+  sent();
+  const Answer answer =
+      run("[[do]]\nredis = [\"INCRBY\", \"t:points:{member}\", \":points\"]\n", {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["parked"], 1);
+  EXPECT_EQ(answer.json()["applied"], 2);
+  EXPECT_EQ(ask({"GET", "t:points:ann"}), "2");
+  EXPECT_EQ(ask({"GET", "t:points:cleo"}), "2");
+  EXPECT_EQ(ask({"GET", "t:points:bob"}), "text");
+}
+
+TEST_F(RunRedis, what_cannot_be_part_of_a_transaction_is_refused_before_anything_runs) {
+  const auto refused = [&](const std::string& steps, const std::string& part) {
+    const Answer answer = run(steps, {"--check"});
+    EXPECT_EQ(answer.exit_code, 3) << answer.err;
+    EXPECT_NE(answer.err.find(part), std::string::npos) << answer.err;
+    EXPECT_NE(answer.err.find("p.toml:14:"), std::string::npos) << answer.err;
+  };
+  const std::string uses = "[[do]]\nredis = [\"INCRBY\", \"{member}\", \":points\"]\n";
+  refused("\n[[do]]\nsql = \"INSERT INTO t VALUES (:member, :points)\"\n", "runs no SQL");
+  refused("\n[[do]]\nredis = [\"FLUSHALL\", \"x\"]\n" + uses, "cannot be part of a transaction");
+  refused("\n[[do]]\nredis = [\"HINCRBY\", \"x\", \"1\"]\n" + uses, "2 arguments after its key");
+}
+
+}  // namespace
+}  // namespace once::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  return once::testing::run_all_on(once::testing::RedisHome::server());
+}

@@ -15,127 +15,9 @@ import time
 
 from example_books import compare, rows
 from kill_example import KILLED, Scratch
+from run_stories import STORIES
 
-STATES = ["created", "driver_assigned", "departed", "arrived", "picked_up", "done"]
-LANE_POINTS = ["lane_after_admit", "lane_after_handler", "lane_before_commit", "lane_after_commit",
-               "lane_after_ack"]
-RELAY_POINTS = ["relay_after_assign", "relay_after_append", "relay_after_sent"]
 KILLS_AT_ANY_INSTANT = 5
-
-
-def shuffled(messages, seed):
-    """Every message twice, anywhere; the same after a restart."""
-    doubled = messages + messages
-    random.Random(seed).shuffle(doubled)
-    return doubled
-
-
-def first_time(messages, key):
-    """The order in which things come for the first time."""
-    return list(dict.fromkeys(key(message) for message in messages))
-
-
-# --- transfer: everybody stays above zero, so that nothing is refused
-
-def transfer_messages():
-    names = ["ann", "bob", "cleo", "dan"]
-    return shuffled([{"transfer": f"T{n}", "from": names[n % 4], "to": names[(n + 1) % 4],
-                      "amount": 10} for n in range(24)], "transfer")
-
-
-def transfer_books(directory, messages):
-    flow = []
-    for name in first_time(messages, lambda m: m["transfer"]):
-        message = next(m for m in messages if m["transfer"] == name)
-        flow += [(name, message["from"], "out", 10), (name, message["to"], "in", 10)]
-    found = compare("flow", rows(directory, "bank.db", "SELECT * FROM flow ORDER BY rowid"), flow)
-    return found + compare("balances", rows(directory, "bank.db", "SELECT balance FROM account"),
-                           [1000] * 4)
-
-
-# --- points: calls about orders that are not paid say nothing
-
-def points_messages():
-    calls = [{"order": f"order-{n % 30}", "member": f"user-{n % 30 % 4}",
-              "state": "paid" if n % 2 == 0 or n >= 30 else "waiting"} for n in range(60)]
-    # The provider calls again, and each call has an id of its own.
-    return [{"call": n, **call} for n, call in enumerate(shuffled(calls, "points"))]
-
-
-def points_books(directory, messages):
-    paid = [m for m in messages if m["state"] == "paid"]
-    orders = first_time(paid, lambda m: m["order"])
-    got = rows(directory, "points.db", "SELECT order_id FROM points ORDER BY n")
-    members = [(f"user-{k}", 30 * sum(int(order[6:]) % 4 == k for order in orders))
-               for k in range(4)]
-    return compare("points", got, orders) + compare(
-        "members", rows(directory, "points.db", "SELECT * FROM member ORDER BY name"), members)
-
-
-# --- ride
-
-def ride_messages():
-    return shuffled([{"ride": f"ride {n}", "state": state} for n in range(8) for state in STATES],
-                    "ride")
-
-
-def ride_books(directory, _):
-    found = []
-    for n in range(8):
-        history = f"SELECT state FROM history WHERE ride = 'ride {n}' ORDER BY n"
-        found += compare(f"ride {n}", rows(directory, "rides.db", history), STATES)
-    return found
-
-
-# --- flash sale: who comes first gets one
-
-def flash_sale_messages():
-    return shuffled([{"click": f"k{person}-{click}", "person": f"person {person}", "item": "phone"}
-                     for person in range(25) for click in range(3)], "flash sale")
-
-
-def flash_sale_books(directory, messages):
-    winners = first_time(messages, lambda m: m["person"])[:10]
-    query = "SELECT person FROM purchase ORDER BY rowid"
-    return compare("purchases", rows(directory, "sale.db", query), winners) + compare(
-        "stock", rows(directory, "sale.db", "SELECT pieces FROM stock"), [0])
-
-
-# --- shop and warehouse: credit for seven orders each
-
-def shop_messages():
-    customers = ["ann", "bob", "cleo"]
-    return shuffled([{"order": {"id": f"order {n}", "item": "book", "price": 20},
-                      "customer": customers[n % 3]} for n in range(30)], "shop")
-
-
-def shop_books(directory, messages):
-    paid, credit = [], {"ann": 150, "bob": 150, "cleo": 150}
-    for name in first_time(messages, lambda m: m["order"]["id"]):
-        customer = next(m["customer"] for m in messages if m["order"]["id"] == name)
-        if credit[customer] >= 20:
-            credit[customer] -= 20
-            paid.append(name)
-    found = compare("orders", rows(directory, "shop.db", "SELECT id FROM orders ORDER BY n"), paid)
-    found += compare("parcels", rows(directory, "warehouse.db",
-                                     "SELECT order_id FROM parcel ORDER BY n"), paid)
-    found += compare("credit", rows(directory, "shop.db", "SELECT * FROM customer ORDER BY name"),
-                     sorted(credit.items()))
-    return found + compare("stock", rows(directory, "shop.db", "SELECT pieces FROM stock"),
-                           [100 - len(paid)])
-
-
-# topics, pipelines with their databases, messages, books, points
-STORIES = {
-    "transfer": (["transfers"], [("transfer", "bank.db")], transfer_messages, transfer_books,
-                 LANE_POINTS),
-    "points": (["calls"], [("points", "points.db")], points_messages, points_books, LANE_POINTS),
-    "ride": (["news"], [("ride", "rides.db")], ride_messages, ride_books, LANE_POINTS),
-    "flash_sale": (["clicks"], [("flash_sale", "sale.db")], flash_sale_messages, flash_sale_books,
-                   LANE_POINTS),
-    "shop": (["orders", "parcels"], [("shop", "shop.db"), ("warehouse", "warehouse.db")],
-             shop_messages, shop_books, LANE_POINTS + RELAY_POINTS),
-}
 
 
 class Stage:
@@ -147,14 +29,19 @@ class Stage:
             self.set_up(database)
         for topic in self.topics:
             self.command("topic", "create", self.url(topic))
-        lines = "".join(json.dumps(message) + "\n" for message in self.messages)
-        self.command("produce", self.url(self.topics[0]), text=lines)
+        # A message that is nothing is a tombstone.
+        lines = "".join(json.dumps({"body": message and json.dumps(message)}) + "\n"
+                        for message in self.messages)
+        self.command("produce", self.url(self.topics[0]), "--json", text=lines)
 
     def set_up(self, database):
         name = next(name for name, known in self.pipelines if known == database)
+        script = os.path.join(self.examples, name + ".sql")
+        if not os.path.exists(script):
+            return  # it has no tables of its own
         connection = sqlite3.connect(os.path.join(self.directory, database))
-        with open(os.path.join(self.examples, name + ".sql"), encoding="ascii") as script:
-            connection.executescript(script.read())
+        with open(script, encoding="ascii") as statements:
+            connection.executescript(statements.read())
         connection.close()
 
     def url(self, topic):
@@ -163,6 +50,13 @@ class Stage:
     def command(self, *words, text=None):
         subprocess.run([self.once, *words], input=text, check=True, text=True,
                        stdout=subprocess.DEVNULL)
+
+    def read(self, topic):
+        """(id, key, body) of each message in a topic."""
+        done = subprocess.run([self.once, "consume", self.url(topic), "-o", "json"], check=True,
+                              text=True, stdout=subprocess.PIPE)
+        messages = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(m["id"], m["key"], json.loads(m["body"])) for m in messages]
 
     def start(self, name, point=None):
         environment = dict(os.environ, DIR=self.directory, AT_END="stop")
@@ -180,7 +74,7 @@ class Stage:
             out, err = process.communicate(timeout=60)
             if process.returncode != 0:
                 return [f"{name}: exit code {process.returncode}: {out}{err}"]
-        found = self.books(self.directory, self.messages)
+        found = self.books(self, self.messages)
         for _, database in self.pipelines:
             found += compare("parked in " + database, rows(
                 self.directory, database, "SELECT reason FROM once_parked"), [])
@@ -222,7 +116,7 @@ def canary(make):
     """An effect that is missing must be seen."""
     with Scratch() as directory:
         stage = make(directory)
-        return [] if stage.books(directory, stage.messages) else ["empty books were not noticed"]
+        return [] if stage.books(stage, stage.messages) else ["empty books were not noticed"]
 
 
 def main():

@@ -1,0 +1,3 @@
+CREATE TABLE IF NOT EXISTS stock (sku TEXT PRIMARY KEY, pieces INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS reserved (n INTEGER PRIMARY KEY, order_id TEXT, line INTEGER, sku TEXT, pieces INTEGER);
+INSERT OR IGNORE INTO stock VALUES ('book', 40), ('pen', 30), ('lamp', 5);

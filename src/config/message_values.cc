@@ -183,7 +183,7 @@ Result<std::int64_t> MessageValues::time_ms(std::size_t index) {
   const auto* time = std::get_if<std::int64_t>(ONCE_TRY(cell(index)));
   if (time != nullptr)
     return rules_[index].type == ValueType::timestamp ? timestamp_ms_of_us(*time) : *time;
-  return fail_value(fmt::format("the value \"{}\" ({}) is no time", rules_[index].name,
+  return fail_value(fmt::format("the value \"{}\" ({}) is not a time", rules_[index].name,
                                 origin_of(rules_[index])));
 }
 

@@ -37,7 +37,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Delivery delivery;
     delivery.body = body;
     delivery.key = text.substr(text.size() / 2);
+    if (plan->options.wanted)
+      if (const auto wanted = plan->options.wanted(delivery); !wanted)
+        ONCE_ASSERT(wanted.error().remedy == Remedy::park);
     MessageValues values(plan->values, delivery);
+    for (const Step& step : plan->steps) {
+      if (!step.each) continue;
+      const auto count = values.open_array(*step.each);
+      if (!count) ONCE_ASSERT(count.error().remedy == Remedy::park);
+      if (!count || *count == 0) continue;
+      if (const Status selected = values.select_element(*count - 1); !selected)
+        ONCE_ASSERT(selected.error().remedy == Remedy::park);
+    }
     for (std::size_t i = 0; i < plan->values.size(); ++i)
       if (const auto cell = values.cell(i); !cell) ONCE_ASSERT(cell.error().remedy == Remedy::park);
   }

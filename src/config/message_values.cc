@@ -45,8 +45,9 @@ Result<std::optional<Cell>> MessageValues::look_in_row(const ValueRule& rule) {
   const auto found = fetched_.find(rule.step);
   if (found == fetched_.end()) return std::nullopt;
   if (!found->second->row) ONCE_TRY(wait_());
-  const Row& row = *found->second->row;
-  return present(cell_from_field(row[rule.column], rule.type));
+  const std::optional<Row>& row = found->second->row;
+  if (!row) return fail(Remedy::retry, "sql", "a statement has not answered");
+  return present(cell_from_field((*row)[rule.column], rule.type));
 }
 
 void MessageValues::expect_row(std::size_t step, std::shared_ptr<const FetchedRow> row) {

@@ -238,6 +238,45 @@ TEST_F(RunRedis, key_of_another_kind_parks_its_message_and_the_others_go_on) {
   EXPECT_EQ(ask({"GET", "t:points:bob"}), "text");
 }
 
+// The same for a program: through the transaction of its handler.
+TEST_F(RunRedis, commands_of_a_program_are_all_or_nothing_and_name_their_message) {
+  const auto store = open_store(url_).value();
+  const auto begin = [&] { return store->begin("program").value(); };
+  {
+    const auto transaction = begin();
+    KeyValueTransaction& keys = *transaction->key_value();
+    ASSERT_TRUE(keys.command(Lines{"INCRBY", "t:n", "5"}));
+    ASSERT_TRUE(keys.command(Lines{"LPUSH", "t:list", "a"}));
+    EXPECT_EQ(ask({"EXISTS", "t:n"}), "0") << "commands run when the transaction commits";
+    ASSERT_TRUE(transaction->commit());
+  }
+  EXPECT_EQ(ask({"GET", "t:n"}), "5");
+  {
+    const auto transaction = begin();
+    KeyValueTransaction& keys = *transaction->key_value();
+    transaction->on_behalf_of(3);
+    ASSERT_TRUE(keys.command(Lines{"LPUSH", "t:list", "b"}));
+    ExpectReply expect;
+    expect.is = 7;
+    expect.otherwise = rejected("too many");
+    ASSERT_TRUE(keys.command(Lines{"INCRBY", "t:n", "1"}, expect));
+    const Status committed = transaction->commit();
+    ASSERT_FALSE(committed);
+    ASSERT_TRUE(committed.error().culprit);
+    EXPECT_EQ(committed.error().culprit->message, 3u);
+    EXPECT_EQ(committed.error().culprit->instead, rejected("too many"));
+  }
+  EXPECT_EQ(ask({"GET", "t:n"}), "5");
+  EXPECT_EQ(ask({"LLEN", "t:list"}), "1");
+  {
+    const auto transaction = begin();
+    ASSERT_TRUE(transaction->key_value()->put("t:n", "1"));
+    const Status both = transaction->key_value()->command(Lines{"INCRBY", "t:n", "1"});
+    ASSERT_FALSE(both);
+    EXPECT_NE(both.error().text.find("use one of them"), std::string::npos) << both.error().text;
+  }
+}
+
 TEST_F(RunRedis, what_cannot_be_part_of_a_transaction_is_refused_before_anything_runs) {
   const auto refused = [&](const std::string& steps, const std::string& part) {
     const Answer answer = run(steps, {"--check"});

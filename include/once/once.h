@@ -9,6 +9,7 @@
 #include <once/identity.h>
 #include <once/log.h>
 #include <once/message.h>
+#include <once/observe.h>
 #include <once/open.h>
 #include <once/outbox.h>
 #include <once/outcome.h>

@@ -4,6 +4,7 @@
 #include <once/clock.h>
 #include <once/handler.h>
 #include <once/identity.h>
+#include <once/observe.h>
 #include <once/source.h>
 #include <once/store.h>
 
@@ -25,6 +26,17 @@ struct RetryPolicy {
   std::uint32_t attempts_max = 5;  // then the message is parked
   std::int64_t backoff_ms_min = 10;
   std::int64_t backoff_ms_max = 10'000;
+};
+
+// When so many of the last messages were parked, the pipeline ends with an error of the remedy
+// `park` and the tag "parked": it would only move the topic to the parked messages. Duplicates are
+// not counted.
+struct ParkedLimit {
+  std::uint32_t percent = 50;  // of the last `window` messages, or of all if there are fewer
+  std::size_t window = 1000;
+  std::size_t messages_min = 100;  // fewer say nothing
+
+  bool operator==(const ParkedLimit&) const = default;
 };
 
 struct PipelineOptions {
@@ -49,31 +61,10 @@ struct PipelineOptions {
   // A message born later than this after the store's clock is parked: its birth cannot be right,
   // and births decide what is forgotten.
   std::int64_t ahead_ms_max = 24 * 3600 * 1000LL;
+  std::optional<ParkedLimit> parked_max = ParkedLimit{};  // unset: any number may be parked
   bool stop_at_end = false;  // end when the source has nothing more, instead of waiting
-};
-
-struct Statistics {
-  std::uint64_t delivered = 0;
-  std::uint64_t applied = 0;
-  std::uint64_t rejected = 0;
-  std::uint64_t no_effect = 0;
-  std::uint64_t parked = 0;
-  std::uint64_t duplicates = 0;  // told by the ledger
-  std::uint64_t skipped = 0;     // told by the position
-  std::uint64_t passed = 0;      // not wanted (PipelineOptions::wanted)
-  std::uint64_t mismatched = 0;  // parked: same id, other content
-  std::uint64_t too_old = 0;     // parked: born below the horizon
-  std::uint64_t ahead = 0;       // parked: born too far ahead of the store's clock
-  std::uint64_t retried = 0;
-  std::uint64_t transactions = 0;
-  std::uint64_t rolled_back = 0;
-  std::uint64_t rechecked = 0;  // commits whose outcome had to be looked up
-  std::uint64_t forgotten = 0;
-  std::int64_t lag = -1;        // messages the source has that we have not handled; -1: not known
-  std::size_t batch_count = 0;  // the present size of a batch
-  // Why nothing moves: what the store or the source answered last, while it is asked again and
-  // again. Empty while they do what they are asked.
-  std::string waiting;
+  // Told what happens to the pipeline, see observe.h; unset: nobody.
+  Observer observer = {};
 };
 
 // The promise that a combination of source, store and options can keep, or the error that says

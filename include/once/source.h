@@ -27,6 +27,13 @@ struct SourceTraits {
   std::vector<std::string> partitions = {};
 };
 
+struct PartitionEnd {
+  std::string partition;
+  std::int64_t offset = 0;  // behind the last message
+
+  bool operator==(const PartitionEnd&) const = default;
+};
+
 // Where deliveries come from. All calls come from one thread, the pipeline's poller.
 //
 // A source begins by announcing its partitions with `assigned` batches; the pipeline answers each
@@ -52,6 +59,13 @@ class Source {
   // The next poll of this partition starts at `offset`; -1 means the oldest message there is.
   // An offset the source no longer has is an error with the tag "gone": messages were lost.
   [[nodiscard]] virtual Status seek(std::string_view partition, std::int64_t offset) = 0;
+
+  // Where the partitions of the topic end now, those of other owners included, as far as that can
+  // be found out quickly. An error with the remedy `retry` says that the source is away, which a
+  // poll without deliveries does not. Empty: not known.
+  [[nodiscard]] virtual Result<std::vector<PartitionEnd>> ends() {
+    return std::vector<PartitionEnd>();
+  }
 
   // Gives up at once what is held elsewhere, such as the place in a group, for a process that has
   // to end while its poller is stuck in a store. Any thread may call it; afterwards the source can

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/pipeline.h>
+#include <once/observe.h>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <string>
 
 namespace once {
 
@@ -17,19 +15,6 @@ struct Counters {
   Counter delivered{0}, applied{0}, rejected{0}, no_effect{0}, parked{0}, duplicates{0}, skipped{0},
       passed{0}, mismatched{0}, too_old{0}, ahead{0}, retried{0}, transactions{0}, rolled_back{0},
       rechecked{0}, forgotten{0}, batch_count{0};
-
-  // What the store or the source cannot do at present; unset when it can again.
-  void waits(const Error& why) {
-    const std::lock_guard lock(waiting_mutex_);
-    waiting_ = why.text;
-    is_waiting_ = true;
-  }
-  void goes_on() {
-    if (!is_waiting_) return;
-    const std::lock_guard lock(waiting_mutex_);
-    waiting_.clear();
-    is_waiting_ = false;
-  }
 
   Statistics snapshot() const {
     Statistics s;
@@ -50,15 +35,8 @@ struct Counters {
     s.rechecked = rechecked;
     s.forgotten = forgotten;
     s.batch_count = static_cast<std::size_t>(batch_count.load());
-    const std::lock_guard lock(waiting_mutex_);
-    s.waiting = waiting_;
     return s;
   }
-
- private:
-  mutable std::mutex waiting_mutex_;  // taken with no other lock
-  std::string waiting_;               // guarded by waiting_mutex_
-  std::atomic<bool> is_waiting_{false};
 };
 
 }  // namespace once

@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "model/ledger.h"
+#include "model/reason.h"
 #include "runtime/backoff.h"
 
 namespace once {
@@ -56,6 +57,7 @@ void Lane::disown(std::string_view partition) {
     return task->owned == &gone && !(doubt_ && task->selected > task->next);
   });
   if (!doubt_) drop_leaving();
+  if (tasks_.empty() && parts_.events != nullptr) parts_.events->leave(the_store, {}, this);
 }
 
 void Lane::drop_leaving() {
@@ -290,7 +292,7 @@ Status Lane::attempt() {
 }
 
 Status Lane::attempt_once(Content content) {
-  tally_ = {};
+  if (content.work) tally_ = {};  // the other half of two transactions counts nothing
   spoiled_by_someone_ = false;
   undone_ = false;
   freed_.clear();
@@ -305,7 +307,7 @@ Status Lane::attempt_once(Content content) {
 void Lane::committed(Content content) {
   ++parts_.counters.transactions;
   store_failures_ = 0;
-  parts_.counters.goes_on();
+  store_answered();
   if (content.advance)
     for (Item* item : selected_) {
       Owned& partition = *item->task->owned;
@@ -332,6 +334,8 @@ void Lane::settled() {
   counters.too_old += tally_.too_old;
   counters.ahead += tally_.ahead;
   counters.passed += tally_.passed;
+  tell_parked();
+  tally_ = {};
   for (Item* item : selected_) ++item->task->next;
   limit_ = std::min(parts_.options.batch_count_max, limit_ * 2);
   counters.batch_count = limit_;
@@ -398,6 +402,7 @@ void Lane::blame(const Culprit& culprit) {
     item.not_before_ns = parts_.clock.ticks_ns() + wait_ms * ns_per_ms;
     item.delivery.attempt = item.attempts + 1;
     ++parts_.counters.retried;
+    tell_retried(item, culprit.instead.detail);
   }
   limit_ = std::max({parts_.options.batch_count_min, culprit.message + 1, std::size_t{1}});
   parts_.counters.batch_count = limit_;
@@ -407,9 +412,39 @@ void Lane::blame(const Culprit& culprit) {
 // again without limit, ever more slowly.
 void Lane::wait_for_store(const Error& why) {
   ++store_failures_;
-  parts_.counters.waits(why);
+  if (parts_.events != nullptr) parts_.events->away(the_store, {}, this, why);
   not_before_ns_ =
       parts_.clock.ticks_ns() + backoff_ms(parts_.options.retry, store_failures_) * ns_per_ms;
+}
+
+void Lane::store_answered() {
+  if (parts_.events != nullptr) parts_.events->back(the_store, {}, this);
+}
+
+// Once it is committed.
+void Lane::tell_parked() {
+  if (parts_.parked_share != nullptr)
+    parts_.parked_share->settled(tally_.applied + tally_.rejected + tally_.no_effect);
+  for (const auto& [item, reason] : tally_.reasons) {
+    if (parts_.parked_share != nullptr) parts_.parked_share->parked(reason);
+    if (parts_.events == nullptr) continue;
+    parts_.events->count({.severity = Severity::warning,
+                          .kind = EventKind::message_parked,
+                          .text = fmt::format("parked {} offset {}: {}", item->delivery.partition,
+                                              item->delivery.offset, reason),
+                          .subject = std::string(item->delivery.partition)},
+                         masked(reason));
+  }
+}
+
+void Lane::tell_retried(const Item& item, std::string_view why) {
+  if (parts_.events == nullptr) return;
+  parts_.events->count({.severity = Severity::info,
+                        .kind = EventKind::message_retried,
+                        .text = fmt::format("{} offset {} is tried again: {}",
+                                            item.delivery.partition, item.delivery.offset, why),
+                        .subject = std::string(item.delivery.partition)},
+                       masked(why));
 }
 
 // Unknown is an answer, and the store knows better: look, then go on from what is true. What did

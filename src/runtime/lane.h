@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "runtime/counters.h"
+#include "runtime/event_log.h"
+#include "runtime/parked_share.h"
 #include "runtime/store_clock.h"
 #include "runtime/watched_transaction.h"
 
@@ -33,6 +35,8 @@ struct LaneParts {
   bool positions = true;     // advance positions here; false when lanes share partitions
   Claims* claims = nullptr;  // for a handler whose effect is outside the store
   const StoreClock* store_clock = nullptr;  // unset: births are believed as they are
+  EventLog* events = nullptr;               // unset: nobody is told
+  ParkedShare* parked_share = nullptr;
 };
 
 // The heart of Once, without a thread: takes deliveries in order and makes each count once.
@@ -134,6 +138,7 @@ class Lane {
   struct Tally {
     std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
                   mismatched = 0, too_old = 0, ahead = 0, passed = 0;
+    std::vector<std::pair<const Item*, std::string>> reasons = {};  // of those that are parked
   };
 
   // The queue (lane.cc).
@@ -160,6 +165,9 @@ class Lane {
   Result<bool> arrived_late();
   void blame(const Culprit& culprit);
   void wait_for_store(const Error& why);
+  void store_answered();
+  void tell_parked();
+  void tell_retried(const Item& item, std::string_view why);
 
   // What the store knows of a partition beside its position (lane_progress.cc).
   std::int64_t waiting_ms(const Owned& partition, std::size_t Task::*from) const;

@@ -649,6 +649,7 @@ TEST_P(Weaker, without_crashes_each_message_has_one_effect) {
   drain(lane);
   EXPECT_EQ(effects_of(store_, "p0").size(), 100u);
   EXPECT_EQ(position().offset, 100);
+  EXPECT_EQ(counters_.applied, 100u);
 }
 
 TEST_P(Weaker, a_bad_message_is_parked_and_a_lost_answer_of_the_store_is_survived) {

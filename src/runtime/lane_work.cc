@@ -254,6 +254,7 @@ Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& tran
       break;
     case Outcome::Kind::parked:
       ++tally_.parked;
+      tally_.reasons.emplace_back(selected_[index], outcome.detail);
       ONCE_POINT(lane_before_park);
       break;
     case Outcome::Kind::retry: return spoil(index, outcome);

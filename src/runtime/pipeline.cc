@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <once/pipeline.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -24,6 +27,17 @@ namespace {
 
 constexpr std::int64_t forget_interval_ns = 500'000'000;
 constexpr std::int64_t poller_wait_ms = 20;  // the poller looks around at least this often
+constexpr std::int64_t look_at_ends_ns = 2'000'000'000;
+// Clocks that differ by less are usual.
+constexpr std::int64_t clocks_differ_ms = 60'000;
+constexpr std::size_t names_told_max = 8;
+
+std::string list_of(const std::vector<std::string>& names) {
+  const std::size_t told = std::min(names.size(), names_told_max);
+  std::string list = fmt::format("{}", fmt::join(names.begin(), names.begin() + told, ", "));
+  if (told < names.size()) list += fmt::format(" and {} more", names.size() - told);
+  return list;
+}
 
 // The poller: the thread that calls `run`. It alone talks to the source; it hands batches to the
 // lanes, acknowledges what they finish, and keeps ownership, the horizon and the lag up to date.
@@ -38,6 +52,8 @@ class ThreadedPipeline final : public Pipeline {
         clock_(clock),
         traits_(source.traits()),
         store_clock_(clock),
+        events_(options_.observer, clock),
+        parked_share_(options_.parked_max),
         forgetter_(store, clock, options_, store_clock_) {}
 
   // An effect outside the store is guarded by claims.
@@ -60,7 +76,13 @@ class ThreadedPipeline final : public Pipeline {
     std::int64_t stored_waiting_ms = -1;
     std::int64_t delivered_end = -1;
     std::int64_t handled_end = -1;  // the end of what was finished
-    std::int64_t available = -1;
+    std::int64_t available = -1;    // where it ends, as far as the source counts messages ...
+    std::int64_t end_seen = -1;     // ... and as it was told
+  };
+  // What changed hands since the observer was told.
+  struct Handover {
+    std::vector<std::string> assigned;
+    std::vector<std::string> revoked;
   };
 
   bool by_key() const { return options_.order == Order::key; }
@@ -89,6 +111,11 @@ class ThreadedPipeline final : public Pipeline {
   void tell_progress();
   void forget_sometimes();
   void update_lag();
+  // Asks the source where the topic ends, and the store how far other owners have come.
+  void look_at_ends();
+  void lag_of_others(const std::vector<PartitionEnd>& ends);
+  void tell_handover();
+  void tell_clocks();
   bool has_room() const;
   bool lanes_idle() const;
   void wait_for_lanes();
@@ -105,6 +132,8 @@ class ThreadedPipeline final : public Pipeline {
   const SourceTraits traits_;
   StoreClock store_clock_;
   Counters counters_;
+  EventLog events_;
+  ParkedShare parked_share_;
   Forgetter forgetter_;
   std::unique_ptr<Claims> claims_;
   std::map<std::string, Partition, std::less<>> partitions_;
@@ -113,9 +142,14 @@ class ThreadedPipeline final : public Pipeline {
   std::uint32_t poll_failures_ = 0;
   bool has_begun_ = false;  // messages have come
   std::int64_t forget_after_ns_ = 0;
+  std::int64_t look_at_ends_after_ns_ = 0;
+  std::map<std::string, std::int64_t, std::less<>> others_lag_;  // by partition, at the last look
+  Handover handover_;
   bool ended_ = false;
   std::atomic<bool> stopping_{false};
   std::atomic<std::int64_t> lag_{-1};
+  std::atomic<std::size_t> lag_partitions_{0};
+  std::atomic<std::size_t> partition_count_{0};
   std::mutex news_mutex_;  // taken with no other lock
   std::condition_variable news_;
   bool woken_ = false;  // guarded by news_mutex_: there is news that the poller has not looked at
@@ -135,10 +169,10 @@ template <class Ask>
 auto ThreadedPipeline::until_answered(const Ask& ask) -> std::invoke_result_t<Ask> {
   for (std::uint32_t failures = 1;; ++failures) {
     auto answer = ask();
-    if (answer) counters_.goes_on();
+    if (answer) events_.back(the_store, {}, this);
     if (answer || stopping_) return answer;
     if (is_final(answer.error())) return answer;
-    counters_.waits(answer.error());
+    events_.away(the_store, {}, this, answer.error());
     rest(backoff_ms(options_.retry, failures));
   }
 }
@@ -151,7 +185,9 @@ void ThreadedPipeline::start_lanes() {
                         .counters = counters_,
                         .positions = lanes_move_positions(),
                         .claims = claims_.get(),
-                        .store_clock = &store_clock_};
+                        .store_clock = &store_clock_,
+                        .events = &events_,
+                        .parked_share = &parked_share_};
   for (std::size_t i = 0; i < options_.lanes; ++i)
     lanes_.push_back(std::make_unique<LaneThread>(parts, [this] { wake(); }));
 }
@@ -159,7 +195,14 @@ void ThreadedPipeline::start_lanes() {
 Status ThreadedPipeline::run() {
   try {
     start_lanes();
-    return shut_down(loop());
+    const Status ran = shut_down(loop());
+    if (!ran && ran.error().tag == "fenced")
+      events_.tell({.severity = Severity::error,
+                    .kind = EventKind::fenced,
+                    .text = ran.error().text,
+                    .tag = ran.error().tag});
+    events_.finish();
+    return ran;
   } catch (const std::exception& exception) {
     lanes_.clear();  // they end before what they talk to is gone
     return fail(error_from_exception(exception));
@@ -176,6 +219,8 @@ Status ThreadedPipeline::loop() {
   while (!stopping_) {
     ONCE_TRY(collect_news());
     forget_sometimes();
+    look_at_ends();
+    events_.tick();
     if (ended_) {
       if (lanes_idle()) return collect_news();
       wait_for_lanes();
@@ -186,12 +231,13 @@ Status ThreadedPipeline::loop() {
     auto batch = source_.poll(full ? 0 : options_.batch_count_max, options_.batch_wait_ms);
     if (batch) {
       has_begun_ = has_begun_ || !batch->deliveries.empty();
-      if (std::exchange(poll_failures_, 0) > 0) counters_.goes_on();
+      poll_failures_ = 0;
+      events_.back(the_source, {}, this);
       ONCE_TRY(handle(std::move(*batch)));
     } else if (is_final(batch.error())) {
       return fail(std::move(batch).error());
     } else {  // polling again is what a recheck would do
-      counters_.waits(batch.error());
+      events_.away(the_source, {}, this, batch.error());
       rest(backoff_ms(options_.retry, ++poll_failures_));
     }
   }
@@ -206,13 +252,38 @@ Status ThreadedPipeline::handle(Batch batch) {
     case Batch::Event::end: ended_ = true; return {};
     case Batch::Event::messages: break;
   }
+  tell_handover();
   return batch.deliveries.empty() ? Status{} : dispatch(std::move(batch));
+}
+
+// Partitions change hands in groups: they are told together, when the source has nothing more to
+// say about them.
+void ThreadedPipeline::tell_handover() {
+  const auto tell = [this](EventKind kind, std::string_view verb, std::vector<std::string>& names) {
+    if (names.empty()) return;
+    const std::string list = list_of(names);
+    events_.tell({.severity = Severity::info,
+                  .kind = kind,
+                  .text = fmt::format("{} {}", verb, list),
+                  .subject = list,
+                  .count = names.size()});
+    names.clear();
+  };
+  tell(EventKind::partitions_revoked, "no longer owns", handover_.revoked);
+  tell(EventKind::partitions_assigned, "owns", handover_.assigned);
+  if (!partitions_.empty()) return events_.back(the_group, {}, this);
+  static const Error nothing_assigned{
+      Remedy::retry, "group",
+      "none is assigned to this process; other members of its group have them, or the group is "
+      "about to share them out",
+      std::nullopt};
+  events_.away(the_group, {}, this, nothing_assigned);
 }
 
 // Everything that is there was delivered; what the source counts beyond it are no messages.
 void ThreadedPipeline::drained() {
   for (auto& [name, partition] : partitions_) {
-    if (partition.available >= 0) partition.available = partition.delivered_end;
+    if (traits_.ordered) partition.available = std::max<std::int64_t>(partition.delivered_end, 0);
     if (const auto settled_ms = forgetter_.take_held_back(name))
       drained(name, partition, *settled_ms);
   }
@@ -240,11 +311,15 @@ void ThreadedPipeline::drained(const std::string& name, Partition& partition,
 Status ThreadedPipeline::assigned(std::string_view name) {
   Partition& partition = partitions_[std::string(name)];
   partition.lane = next_lane_++ % lanes_.size();
+  handover_.assigned.emplace_back(name);
+  others_lag_.erase(std::string(name));
   const SourceTraits now = source_.traits();
+  partition_count_ = now.partitions.size();
   forgetter_.set_topic(now.partitions);
   forgetter_.own(name);
   // The store's clock is known before the first message is judged by it.
   ONCE_TRY(until_answered([&] { return forgetter_.look(); }));
+  tell_clocks();
   if (!traits_.replayable) return {};
   // Taking it again does no harm: the fence only grows.
   partition.position =
@@ -258,6 +333,7 @@ Status ThreadedPipeline::assigned(std::string_view name) {
 }
 
 Status ThreadedPipeline::revoked(std::string_view name) {
+  handover_.revoked.emplace_back(name);
   for (const auto& lane : lanes_) lane->disown(std::string(name));
   forgetter_.disown(name);
   if (const auto found = partitions_.find(name); found != partitions_.end())
@@ -271,8 +347,10 @@ Status ThreadedPipeline::dispatch(Batch batch) {
   Partition& partition = found->second;
   ONCE_TRY(partition.witness.check(options_.scope, batch));
   partition.delivered_end = std::max(partition.delivered_end, batch.end_offset);
-  if (batch.available_offset >= 0) partition.available = batch.available_offset;
+  if (batch.available_offset >= 0)
+    partition.available = partition.end_seen = batch.available_offset;
   if (batch.deliveries.empty()) return {};
+  events_.back(the_source, {}, &others_lag_);
   // At most once from a source without positions: the ack comes before the work.
   if (options_.semantics == Semantics::at_most_once && !traits_.replayable)
     ONCE_TRY(source_.ack(batch.deliveries));
@@ -324,6 +402,7 @@ Status ThreadedPipeline::collect_news() {
     for (const Batch& batch : news.finished) ONCE_TRY(finished(batch));
     if (news.failure) return fail(*news.failure);
   }
+  if (auto too_many = parked_share_.exceeded(options_.scope)) return fail(std::move(*too_many));
   ONCE_TRY(advance_watermarks());
   update_lag();
   return {};
@@ -413,6 +492,7 @@ void ThreadedPipeline::forget_sometimes() {
   const std::int64_t now_ns = clock_.ticks_ns();
   if (now_ns < forget_after_ns_) return;
   tell_progress();
+  tell_clocks();
   const auto forgotten = forgetter_.step();
   if (forgotten) counters_.forgotten += forgotten->rows;
   // More to forget: soon again, in small steps, so that the lanes get their turn in between. An
@@ -422,13 +502,73 @@ void ThreadedPipeline::forget_sometimes() {
 }
 
 void ThreadedPipeline::update_lag() {
-  std::int64_t lag = -1;
-  for (const auto& [name, partition] : partitions_)
-    if (partition.available >= 0)
-      lag = std::max<std::int64_t>(lag, 0) +
-            std::max<std::int64_t>(
-                0, partition.available - std::max<std::int64_t>(partition.handled_end, 0));
-  lag_ = lag;
+  std::int64_t lag = 0;
+  std::size_t known = others_lag_.size();
+  for (const auto& [name, others] : others_lag_) lag += others;
+  for (const auto& [name, partition] : partitions_) {
+    if (partition.available < 0) continue;
+    ++known;
+    lag += std::max<std::int64_t>(
+        0, partition.available - std::max<std::int64_t>(partition.handled_end, 0));
+  }
+  lag_ = known == 0 ? -1 : lag;
+  lag_partitions_ = known;
+}
+
+void ThreadedPipeline::look_at_ends() {
+  const std::int64_t now_ns = clock_.ticks_ns();
+  if (now_ns < look_at_ends_after_ns_) return;
+  const auto ends = source_.ends();
+  look_at_ends_after_ns_ = clock_.ticks_ns() + look_at_ends_ns;
+  if (!ends) {
+    // What is wrong for good is told by a poll.
+    if (ends.error().remedy == Remedy::retry)
+      events_.away(the_source, {}, &others_lag_, ends.error());
+    return;
+  }
+  events_.back(the_source, {}, &others_lag_);
+  for (const PartitionEnd& end : *ends) {
+    const auto found = partitions_.find(end.partition);
+    // What was counted once and turned out to be no message is not counted again.
+    if (found == partitions_.end() || end.offset <= found->second.end_seen) continue;
+    found->second.available = found->second.end_seen = end.offset;
+  }
+  lag_of_others(*ends);
+  update_lag();
+}
+
+void ThreadedPipeline::lag_of_others(const std::vector<PartitionEnd>& ends) {
+  others_lag_.clear();
+  const bool has_others = std::any_of(ends.begin(), ends.end(), [this](const PartitionEnd& end) {
+    return !partitions_.contains(end.partition);
+  });
+  Records* const records = store_.records();
+  if (!has_others || !has_positions() || records == nullptr) return;
+  const auto scope = records->describe(options_.scope);
+  if (!scope) return;
+  for (const PartitionEnd& end : ends) {
+    if (partitions_.contains(end.partition)) continue;
+    const auto record = std::find_if(
+        scope->partitions.begin(), scope->partitions.end(),
+        [&](const PartitionRecord& candidate) { return candidate.partition == end.partition; });
+    const std::int64_t handled =
+        record == scope->partitions.end() ? 0 : std::max<std::int64_t>(record->position.offset, 0);
+    others_lag_[end.partition] = std::max<std::int64_t>(0, end.offset - handled);
+  }
+}
+
+void ThreadedPipeline::tell_clocks() {
+  if (!store_clock_.is_measured()) return;
+  const std::int64_t ahead_ms = store_clock_.now_ms() - clock_.now_ms();
+  if (std::abs(ahead_ms) < clocks_differ_ms) return;
+  events_.count({.severity = Severity::warning,
+                 .kind = EventKind::clocks_differ,
+                 .text = fmt::format(
+                     "the store's clock is {} s {} this machine's: messages born here look {} than "
+                     "they are. Set the clocks, by NTP for example",
+                     std::abs(ahead_ms) / 1000, ahead_ms > 0 ? "ahead of" : "behind",
+                     ahead_ms > 0 ? "older" : "younger"),
+                 .duration_ms = std::abs(ahead_ms)});
 }
 
 bool ThreadedPipeline::has_room() const {
@@ -479,6 +619,9 @@ Status ThreadedPipeline::shut_down(Status outcome) {
 Statistics ThreadedPipeline::statistics() const {
   Statistics statistics = counters_.snapshot();
   statistics.lag = lag_;
+  statistics.lag_partitions = lag_partitions_;
+  statistics.partitions = partition_count_;
+  statistics.waiting = events_.waiting();
   return statistics;
 }
 

@@ -18,6 +18,8 @@ class StoreClock {
   // The store has just answered that it is `now_ms`.
   void measured(std::int64_t now_ms) { offset_ms_ = now_ms - ticks_ms(); }
 
+  bool is_measured() const { return offset_ms_ != unknown; }
+
   // Not measured yet: later than any time.
   std::int64_t now_ms() const {
     const std::int64_t offset = offset_ms_;

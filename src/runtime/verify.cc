@@ -30,6 +30,19 @@ Status verify_options(const PipelineOptions& options) {
   if (options.retry.backoff_ms_min < 0 ||
       options.retry.backoff_ms_max < options.retry.backoff_ms_min)
     return refuse("retry.backoff_ms_min must be 0 or more and at most retry.backoff_ms_max");
+  if (const auto& limit = options.parked_max) {
+    if (limit->percent == 0 || limit->percent > 100)
+      return refuse(
+          fmt::format("parked_max.percent must be between 1 and 100, not {}", limit->percent));
+    if (limit->messages_min == 0 || limit->messages_min > limit->window)
+      return refuse(
+          fmt::format("parked_max.messages_min must be between 1 and the window ({}), "
+                      "not {}",
+                      limit->window, limit->messages_min));
+    if (limit->window > 1'000'000)
+      return refuse(
+          fmt::format("parked_max.window must be at most 1000000, not {}", limit->window));
+  }
   return {};
 }
 

@@ -12,8 +12,6 @@ set(once_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 # What a linked target is called by find_package, and by pkg-config.
 set(once_package_of_fmt::fmt fmt)
 set(once_pc_of_fmt::fmt fmt)
-set(once_package_of_spdlog::spdlog spdlog)
-set(once_pc_of_spdlog::spdlog spdlog)
 set(once_package_of_Threads::Threads Threads)
 set(once_flag_of_Threads::Threads -pthread)
 set(once_package_of_OpenSSL::Crypto OpenSSL)

@@ -3,6 +3,7 @@
 
 #include <once/clock.h>
 #include <once/message.h>
+#include <once/observe.h>
 #include <once/result.h>
 #include <once/sink.h>
 #include <once/store.h>
@@ -94,6 +95,7 @@ struct RelayOptions {
   // For how long the others wait for a relay that does not answer before one of them sends.
   std::int64_t lease_ms = 5'000;
   std::string owner = {};  // names this relay to the others; empty: host and process
+  Observer observer = {};  // told what happens to the relay, see observe.h
 };
 
 struct RelayState {
@@ -102,6 +104,7 @@ struct RelayState {
   // Of the last step: rows are pending that another relay, this one, sends. Empty: none.
   std::string sender = {};
 };
+[[nodiscard]] std::span<const Figure<RelayState>> relay_figures();
 
 // Sends committed outbox rows, in order, with stamps made of their routes, so that a resend after
 // a crash is known at the destination. Independent of the messages that caused them.

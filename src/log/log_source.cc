@@ -162,7 +162,17 @@ class LogSource final : public Source {
         partitions_(std::move(partitions)) {}
 
   SourceTraits traits() const override {
-    return {.name = name_, .ordered = true, .replayable = true, .identity = identity_};
+    SourceTraits traits{.name = name_, .ordered = true, .replayable = true, .identity = identity_};
+    for (const PartitionView& partition : partitions_)
+      traits.partitions.push_back(partition.name());
+    return traits;
+  }
+
+  Result<std::vector<PartitionEnd>> ends() override {
+    std::vector<PartitionEnd> ends;
+    for (PartitionView& partition : partitions_)
+      ends.push_back({partition.name(), ONCE_TRY(partition.durable()).offset});
+    return ends;
   }
 
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override {

@@ -41,6 +41,7 @@ class PacedSource final : public Source {
   Status seek(std::string_view partition, std::int64_t offset) override {
     return source_->seek(partition, offset);
   }
+  Result<std::vector<PartitionEnd>> ends() override { return source_->ends(); }
   void leave() override { source_->leave(); }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <once/observe.h>
+#include <once/outbox.h>
 
 #include <array>
 
@@ -90,8 +91,21 @@ constexpr std::array figures{
             read<&Statistics::batch_count>),
 };
 
+constexpr std::array<Figure<RelayState>, 2> of_relays{{
+    {.name = "emitted",
+     .unit = "messages",
+     .help = "Sent from the outbox to their destinations",
+     .shown = Figure<RelayState>::Shown::in_summary,
+     .read = [](const RelayState& state) { return static_cast<std::int64_t>(state.sent); }},
+    {.name = "emits_parked",
+     .unit = "messages",
+     .help = "Of the outbox, which their destination can never accept",
+     .read = [](const RelayState& state) { return static_cast<std::int64_t>(state.parked); }},
+}};
+
 }  // namespace
 
 std::span<const Figure<Statistics>> pipeline_figures() { return figures; }
+std::span<const Figure<RelayState>> relay_figures() { return of_relays; }
 
 }  // namespace once

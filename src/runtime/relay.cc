@@ -10,8 +10,10 @@
 
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "model/reason.h"
 #include "model/route.h"
 #include "model/sha256.h"
+#include "runtime/event_log.h"
 #include "runtime/role.h"
 
 namespace once {
@@ -62,7 +64,8 @@ struct Target {
   std::uint32_t partitions = 0;
   Position taken;  // when we began to send: our fence, and how often the destination was restarted
   std::string producer;
-  std::map<std::uint32_t, Stamp> stamps;  // by partition: what the destination takes next
+  std::map<std::uint32_t, Stamp> stamps;   // by partition: what the destination takes next
+  std::optional<std::string> told_sender;  // who sends, as the observer knows it; empty: we
 };
 
 class OutboxRelay final : public Relay {
@@ -72,17 +75,21 @@ class OutboxRelay final : public Relay {
         outbox_(*store.outbox()),
         sink_for_(std::move(sink_for)),
         options_(std::move(options)),
-        clock_(clock) {}
+        clock_(clock),
+        events_(options_.observer, clock) {}
+  ~OutboxRelay() override { events_.finish(); }
 
   Result<std::size_t> step() override {
     state_.sender.clear();
+    events_.tick();
     std::size_t left = 0;
     std::optional<Error> trouble;
     const auto note = [&](const Error& error) {
       if (!trouble) trouble = error;
     };
-    const auto waiting = ONCE_TRY(outbox_.destinations());
-    for (const std::string& destination : waiting) {
+    const auto waiting = asked_store(outbox_.destinations());
+    if (!waiting) return fail(waiting.error());
+    for (const std::string& destination : *waiting) {
       if (!is_mine(destination)) continue;
       const auto handled = serve(destination);
       if (handled)
@@ -128,11 +135,11 @@ class OutboxRelay final : public Relay {
   Result<std::size_t> serve(const std::string& destination) {
     Target& to = target(destination);
     const bool knew_it = to.sink != nullptr;
-    if (!ONCE_TRY(keep(to))) {
-      state_.sender = to.role->holder();
-      return std::size_t{0};
-    }
+    if (!ONCE_TRY(asked_store(keep(to)))) return stand_by(destination, to, to.role->holder());
+    tell_sender(destination, to, {});
+    at_destination_ = false;
     auto handled = send(destination, to);
+    tell_trouble(destination, to, handled);
     if (handled || handled.error().remedy != Remedy::stop) return handled;
     if (handled.error().tag == "diverged" && knew_it) {
       // What we knew may be from before a restart, which other relays have taken up.
@@ -144,8 +151,52 @@ class OutboxRelay final : public Relay {
     to.close();
     if (!was_displaced(handled.error())) return handled;
     to.role->doubt();
-    state_.sender = "another relay";
-    return std::size_t{0};
+    return stand_by(destination, to, "another relay");
+  }
+
+  std::size_t stand_by(const std::string& destination, Target& to, const std::string& sender) {
+    state_.sender = sender;
+    tell_sender(destination, to, sender);
+    return 0;
+  }
+
+  void tell_sender(const std::string& destination, Target& to, const std::string& sender) {
+    if (to.told_sender == sender) return;
+    to.told_sender = sender;
+    const bool ours = sender.empty();
+    events_.tell({.kind = ours ? EventKind::took_over : EventKind::standing_by,
+                  .text = ours ? fmt::format("{}: sending from here", destination)
+                               : fmt::format("{}: {} sends; standing by", destination, sender),
+                  .subject = destination});
+  }
+
+  // What is tried again is told as an outage of the side that failed.
+  void tell_trouble(const std::string& destination, const Target& to,
+                    const Result<std::size_t>& handled) {
+    if (handled) {
+      events_.back(a_destination, destination, &to);
+      events_.back(the_store, {}, this);
+      return;
+    }
+    if (handled.error().remedy == Remedy::stop) return;
+    if (at_destination_)
+      events_.away(a_destination, destination, &to, handled.error());
+    else
+      events_.away(the_store, {}, this, handled.error());
+  }
+
+  template <class T>
+  Result<T> asked_store(Result<T> answer) {
+    if (answer)
+      events_.back(the_store, {}, this);
+    else if (answer.error().remedy != Remedy::stop)
+      events_.away(the_store, {}, this, answer.error());
+    return answer;
+  }
+  template <class T>
+  Result<T> asked_sink(Result<T> answer) {
+    at_destination_ = at_destination_ || !answer;
+    return answer;
   }
 
   // A row is given its route first, then sent, then removed. Dying in between, the next relay
@@ -173,13 +224,13 @@ class OutboxRelay final : public Relay {
 
   Status open(const std::string& destination, Target& to) {
     if (to.sink) return check_current(destination, to);
-    auto sink = sink_for_(destination);
+    auto sink = asked_sink(sink_for_(destination));
     if (!sink) {
       Error error = std::move(sink).error();
       if (error.tag == "busy") error.remedy = Remedy::retry;  // its writer will end
       return fail(std::move(error));
     }
-    to.partitions = ONCE_TRY((*sink)->partitions());
+    to.partitions = ONCE_TRY(asked_sink((*sink)->partitions()));
     to.taken = ONCE_TRY(take(destination, to.taken));
     to.producer = producer_name(to.taken.offset + 1);
     to.sink = std::move(*sink);
@@ -232,7 +283,7 @@ class OutboxRelay final : public Relay {
     for (const OutboxRow& row : rows) {
       const std::uint32_t partition = partition_for(to, row);
       if (to.stamps.contains(partition)) continue;
-      to.stamps.emplace(partition, ONCE_TRY(to.sink->enter(partition, to.producer)));
+      to.stamps.emplace(partition, ONCE_TRY(asked_sink(to.sink->enter(partition, to.producer))));
       ONCE_POINT(relay_after_enter);
     }
     return {};
@@ -302,6 +353,15 @@ class OutboxRelay final : public Relay {
     const OutboxRow& poison = *rows[appended.count];
     ONCE_TRY(outbox_.park(destination, to.taken.fence, poison.number, appended.refused->text));
     ++state_.parked;
+    events_.count(
+        {.severity = Severity::warning,
+         .kind = EventKind::message_parked,
+         .text = fmt::format("{} can never accept message {}, which is parked (once outbox show): "
+                             "{}",
+                             destination, poison.number, appended.refused->text),
+         .subject = destination,
+         .tag = appended.refused->tag},
+        destination + masked(appended.refused->text));
     return left + 1;
   }
 
@@ -332,6 +392,7 @@ class OutboxRelay final : public Relay {
     }
     if (receipt.error().remedy != Remedy::park) {
       to.stamps.erase(partition);  // what the destination has now must be asked for
+      at_destination_ = true;
       return fail(receipt.error());
     }
     if (messages.size() == 1) return Appended{0, receipt.error()};
@@ -348,8 +409,10 @@ class OutboxRelay final : public Relay {
   SinkFor sink_for_;
   const RelayOptions options_;
   Clock& clock_;
+  EventLog events_;
   std::map<std::string, Target, std::less<>> targets_;
   RelayState state_;
+  bool at_destination_ = false;  // the last error is the destination's, not the store's
 };
 
 tl::unexpected<Error> refuse(std::string text) {

@@ -189,6 +189,23 @@ TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
 }
 
 // librdkafka alone waits for the end of the session before it gives up.
+// An empty poll looks the same while nothing is sent.
+TEST_F(KafkaMock, a_source_whose_broker_is_away_says_so_within_seconds) {
+  auto source = open_kafka_source(url_).value();
+  ASSERT_EQ(source->ends().value(), (std::vector<PartitionEnd>{{"orders/0", 0}, {"orders/1", 0}}));
+  rd_kafka_mock_broker_set_down(cluster_.get(), 1);
+  const auto began = std::chrono::steady_clock::now();
+  const auto away = source->ends();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
+  ASSERT_FALSE(away);
+  EXPECT_EQ(away.error().remedy, Remedy::retry);
+  EXPECT_EQ(away.error().tag, "away") << away.error().text;
+  rd_kafka_mock_broker_set_up(cluster_.get(), 1);
+  bool back = false;
+  for (int i = 0; i < 10 && !back; ++i) back = source->ends().has_value();
+  EXPECT_TRUE(back);
+}
+
 TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
   {
     auto sink = open_kafka_sink(url_).value();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "streams/stream_fixture.h"
@@ -42,6 +43,24 @@ TEST_P(SourceSuite, announces_every_partition_before_its_messages) {
   EXPECT_EQ(announced.size(), 3u);
   EXPECT_EQ(reads.size(), 15u);
   expect_order(reads);
+}
+
+// A broker may count marks of its own behind the last message.
+TEST_P(SourceSuite, tells_where_all_partitions_end) {
+  const std::string url = filled(3, 5);
+  auto reader = source(url);
+  const auto before = reader->ends();
+  ASSERT_TRUE(before) << before.error().text;
+  ASSERT_EQ(before->size(), 3u);
+  std::vector<std::string> names;
+  for (const PartitionEnd& end : *before) names.push_back(end.partition);
+  EXPECT_EQ(names, reader->traits().partitions);
+  std::map<std::string, std::int64_t> last;
+  for (const Read& read : all(url)) last[read.partition] = read.offset;
+  for (const PartitionEnd& end : *before) {
+    EXPECT_GT(end.offset, last.at(end.partition));
+    EXPECT_LE(end.offset, last.at(end.partition) + 2);
+  }
 }
 
 TEST_P(SourceSuite, gives_at_most_as_many_as_asked_for_and_all_of_them) {

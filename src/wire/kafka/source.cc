@@ -64,6 +64,9 @@ constexpr int leave_ms = 2'000;
 // the first fetch finds out.
 constexpr int extent_ms = 3'000;
 
+// For how long it waits to hear where all of them end: nothing depends on it but what people see.
+constexpr int ends_ms = 1'000;
+
 // A member that dies without leaving keeps its partitions for this long. Its heartbeats come from
 // a thread of their own, so that only a process that is stopped or a broken network can be taken
 // for dead; and then its fence keeps it from doing harm. A static member is expected to come back
@@ -162,11 +165,31 @@ Status KafkaSource::join() {
 }
 
 void KafkaSource::own_everything() {
-  const int count = static_cast<int>(partition_count_);
-  const PartitionList all(rd_kafka_topic_partition_list_new(count));
-  rd_kafka_topic_partition_list_add_range(all.get(), address_.topic.c_str(), 0, count - 1);
-  announce(true, *all);
+  announce(true, *all_partitions());
   change_->cooperative = false;
+}
+
+PartitionList KafkaSource::all_partitions() const {
+  const int count = static_cast<int>(partition_count_);
+  PartitionList all(rd_kafka_topic_partition_list_new(count));
+  rd_kafka_topic_partition_list_add_range(all.get(), address_.topic.c_str(), 0, count - 1);
+  return all;
+}
+
+// One request to each leader: a time that is the mark of the end is answered with the end.
+Result<std::vector<PartitionEnd>> KafkaSource::ends() {
+  const PartitionList all = all_partitions();
+  for (int i = 0; i < all->cnt; ++i) all->elems[i].offset = RD_KAFKA_OFFSET_END;
+  const rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(client_->get(), all.get(), ends_ms);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(client_->error(code, "ask where the topic ends"));
+  std::vector<PartitionEnd> ends;
+  for (int i = 0; i < all->cnt; ++i) {
+    const rd_kafka_topic_partition_t& place = all->elems[i];
+    if (place.err == RD_KAFKA_RESP_ERR_NO_ERROR && place.offset >= 0)
+      ends.push_back({std::string(name_of(place)), place.offset});
+  }
+  return ends;
 }
 
 KafkaSource::~KafkaSource() {

@@ -35,6 +35,7 @@ class KafkaSource final : public Source {
   Status ack(std::span<const Delivery> done) override;
   Status release(std::span<const Delivery> undone) override;
   Status seek(std::string_view partition, std::int64_t offset) override;
+  Result<std::vector<PartitionEnd>> ends() override;
   void leave() override;
 
  private:
@@ -72,6 +73,7 @@ class KafkaSource final : public Source {
                          rd_kafka_topic_partition_list_t* partitions, void* opaque);
   static void woken(rd_kafka_t*, void* opaque);
 
+  PartitionList all_partitions() const;
   std::string_view name_of(const rd_kafka_topic_partition_t& place);
   void announce(bool assign, const rd_kafka_topic_partition_list_t& partitions);
   Status carry_out();

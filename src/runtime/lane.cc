@@ -92,6 +92,13 @@ std::vector<std::int64_t> Lane::births_ms(const Task& task) {
   return births;
 }
 
+std::vector<std::string> Lane::ids(const Task& task) {
+  std::vector<std::string> ids;
+  ids.reserve(task.items.size());
+  for (const Item& item : task.items) ids.push_back(item.id);
+  return ids;
+}
+
 void Lane::push(Prepared task) {
   task->owned = &owned(task->batch.partition);
   task->owned->drained_ms.reset();

@@ -37,6 +37,8 @@ struct LaneParts {
   const StoreClock* store_clock = nullptr;  // unset: births are believed as they are
   EventLog* events = nullptr;               // unset: nobody is told
   ParkedShare* parked_share = nullptr;
+  // Told inside of the transaction what becomes of a message, recorded or not; for rehearsals.
+  std::function<void(const Outcome&)> on_outcome = {};
 };
 
 // The heart of Once, without a thread: takes deliveries in order and makes each count once.
@@ -68,6 +70,8 @@ class Lane {
 
   // The births of its messages as far as they count for the horizon, in their order; -1: not.
   static std::vector<std::int64_t> births_ms(const Task& task);
+  // Their ids; empty: a message has none.
+  static std::vector<std::string> ids(const Task& task);
 
   // This partition is ours from `position` on.
   void own(std::string_view partition, const Position& position);

@@ -245,6 +245,7 @@ Result<std::optional<Outcome>> Lane::call_batched(std::span<Work> work, Transact
 }
 
 Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& transaction) {
+  if (parts_.on_outcome) parts_.on_outcome(outcome);
   switch (outcome.kind) {
     case Outcome::Kind::applied: ++tally_.applied; break;
     case Outcome::Kind::rejected: ++tally_.rejected; break;

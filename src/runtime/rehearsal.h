@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <once/clock.h>
+#include <once/handler.h>
+#include <once/pipeline.h>
+#include <once/source.h>
+#include <once/store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace once {
+
+// What one message would do.
+struct Rehearsed {
+  struct Write {
+    std::string statement;
+    std::int64_t rows = 0;
+  };
+  struct Emit {
+    std::string destination;
+    Message message;
+  };
+
+  std::string partition;
+  std::int64_t offset = 0;
+  std::string id;  // empty: the message has none
+  std::string key;
+  std::optional<Verdict::Kind> verdict;  // unset: the ledger was not asked
+  Outcome outcome;                       // of a duplicate: the one that is recorded
+  std::uint32_t attempts = 0;
+  std::vector<Write> writes;
+  std::vector<Emit> emits;
+};
+
+// Handles the next messages of a topic as a lane does, one after the other in one transaction of
+// the store, which is rolled back at the end: nothing is recorded, sent or acknowledged, no
+// partition is taken and no position moves. A pipeline may run beside it; it waits for rows that
+// are locked meanwhile, as for any other transaction.
+//
+// `source` must not be a member of a group. It is read from the store's positions, until there are
+// `count` messages or no more. What a database checks only at a commit is not seen.
+[[nodiscard]] Result<std::vector<Rehearsed>> rehearse(Source& source, Store& store,
+                                                      const Handler& handler,
+                                                      PipelineOptions options, std::size_t count,
+                                                      Clock& clock = system_clock());
+
+}  // namespace once

@@ -87,14 +87,14 @@ Result<std::optional<int>> copy(const BridgeFlags& flags, const PipelineOptions&
                                 operate::Patience& patience, SignalWatch& signals, Output& output) {
   const std::string from = flags.follow ? flags.from : ONCE_TRY(audit::url_that_ends(flags.from));
   operate::PacedSource source(
-      ONCE_TRY(patience.until_there("the source", [&] { return open_source(from); })), flags.rate);
+      ONCE_TRY(patience.until_there(the_source, [&] { return open_source(from); })), flags.rate);
   const auto state =
-      ONCE_TRY(patience.until_there("the store", [&] { return open_store(flags.state); }));
+      ONCE_TRY(patience.until_there(the_store, [&] { return open_store(flags.state); }));
   operate::Job job = job_of(flags, options, source, *state);
   const std::string promise =
       ONCE_TRY(verify(source.traits(), state->traits(), job.handler, options));
   tell_warnings(source, output);
-  output.talk(fmt::format("once bridge: {}", promise));
+  output.log(Severity::info, "promise", fmt::format("once bridge: {}", promise));
   return run_until_stopped(std::move(job), {flags.running.stats_every_s, flags.follow}, patience,
                            signals, output);
 }
@@ -109,13 +109,12 @@ void write(const audit::BridgeReport& report, Output& output) {
 }
 
 Result<int> bridge(const BridgeFlags& flags, Output& output) {
-  output.quiet = flags.running.quiet;
+  set_log(flags.running, output);
   for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
   const PipelineOptions options = ONCE_TRY(options_of(flags));
   {
     SignalWatch signals;
-    operate::Patience patience(flags.running.wait_s,
-                               [&](const std::string& text) { output.talk(text); });
+    operate::Patience patience(flags.running.wait_s, log_to(output));
     const int code =
         ONCE_TRY(run_in_turns([&] { return copy(flags, options, patience, signals, output); }));
     if (flags.follow || signals.came() != 0) return code;

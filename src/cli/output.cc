@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include <fmt/format.h>
+#include <once/clock.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
+#include "operate/record_json.h"
 
 namespace once::cli {
 namespace {
@@ -67,8 +69,36 @@ Status Output::flush() {
   return fail(error_from_errno(errno != 0 ? errno : EIO, "write", "the standard output"));
 }
 
+void Output::log(const LogLine& line) {
+  if (line.severity < (quiet ? Severity::error : log_level)) return;
+  const std::string time = operate::time_text(line.at_ms);
+  std::string text;
+  if (log_format == LogFormat::json) {
+    Json object{{"time", time}, {"level", name_of(line.severity)}};
+    object.update(redacted(line.fields));
+    text = line_of(object);
+  } else {
+    const bool is_error = line.severity == Severity::error && line.fields.contains("tag");
+    const std::string tag =
+        is_error ? fmt::format("[{}]", line.fields["tag"].get_ref<const std::string&>()) : "";
+    text = fmt::format("{} {}{}: {}\n", time, name_of(line.severity), tag, shown(line.text));
+  }
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void Output::log(Severity severity, std::string_view kind, std::string_view text) {
+  log({system_clock().now_ms(), severity, std::string(text), {{"kind", kind}, {"text", text}}});
+}
+
+Json Output::redacted(Json fields) const {
+  for (auto& field : fields)
+    if (field.is_string()) field = secrets.redacted(field.get_ref<const std::string&>());
+  return fields;
+}
+
 void Output::talk(std::string_view sentence) {
   if (quiet) return;
+  if (log_format == LogFormat::json) return log(Severity::info, "note", sentence);
   const std::string line = shown(sentence) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
@@ -83,6 +113,18 @@ void Output::talk_lines(std::string_view text) {
 }
 
 void Output::complain(const Error& error) {
+  if (log_format == LogFormat::json) {
+    const Json object = {{"time", operate::time_text(system_clock().now_ms())},
+                         {"level", name_of(Severity::error)},
+                         {"kind", "error"},
+                         {"text", error.text},
+                         {"tag", error.tag},
+                         {"remedy", name_of(error.remedy)},
+                         {"exit_code", exit_code_of(error)}};
+    const std::string line = line_of(redacted(object));
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    return;
+  }
   const std::string line = fmt::format("{}once: error[{}]:{} {}\n", talk_color_ ? "\033[31m" : "",
                                        error.tag, talk_color_ ? "\033[0m" : "", shown(error.text));
   std::fwrite(line.data(), 1, line.size(), stderr);

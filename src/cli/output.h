@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/observe.h>
 #include <once/result.h>
 
 #include <cstdint>
@@ -22,6 +23,16 @@ enum class Format : std::uint8_t {
   jsonl,  // one JSON value per line; the same as json where there is one value
 };
 
+enum class LogFormat : std::uint8_t { text, json };
+
+// A line of the log of a command that runs until it is stopped.
+struct LogLine {
+  std::int64_t at_ms = 0;
+  Severity severity = Severity::info;
+  std::string text;  // for people
+  Json fields;       // for programs; `time` and `level` are added
+};
+
 // One line of JSON. Bytes that are not UTF-8 are replaced, since JSON cannot hold them; characters
 // that steer a terminal are escaped.
 std::string line_of(const Json& json);
@@ -34,7 +45,9 @@ class Output {
   Output();  // looks at the terminal and the environment (NO_COLOR, TERM)
 
   Format format = Format::automatic;
-  bool quiet = false;  // no talk
+  bool quiet = false;                      // no talk, and only errors in the log
+  LogFormat log_format = LogFormat::text;  // json: every line of stderr is an object
+  Severity log_level = Severity::info;     // less is not logged
 
   bool json() const { return format == Format::json || format == Format::jsonl; }
   bool color() const { return color_; }            // on stdout
@@ -55,6 +68,11 @@ class Output {
   void write_body(std::string_view body);
   [[nodiscard]] Status flush();
 
+  // A line with time and level, or a JSON object.
+  void log(const LogLine& line);
+  // A line of which nothing but a kind and the text is known, now.
+  void log(Severity severity, std::string_view kind, std::string_view text);
+
   // A sentence for people.
   void talk(std::string_view sentence);
   // Several lines of our own words.
@@ -65,6 +83,7 @@ class Output {
 
  private:
   void write(std::string_view text);
+  Json redacted(Json fields) const;
 
   bool data_terminal_ = false;
   bool color_ = false;

@@ -16,7 +16,9 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/running.h"
+#include "cli/try.h"
 #include "config/recipe.h"
+#include "open/look.h"
 #include "operate/pipeline_role.h"
 
 namespace once::cli {
@@ -25,6 +27,7 @@ namespace {
 struct RunFlags {
   std::string path;
   bool check = false;
+  std::size_t try_count = 0;  // 0: not only to try
   RunningFlags running;
 };
 
@@ -63,16 +66,16 @@ struct Parts {
 
 // Nothing is opened while the file is wrong. A source that is only opened is no member of its group
 // yet, so that nobody waits for it while the store is away.
-Result<Parts> open_parts(const Plan& plan, operate::Patience& patience) {
+using OpenSource = Result<std::unique_ptr<Source>> (*)(std::string_view url);
+Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSource open) {
   Parts parts;
   parts.recipe = ONCE_TRY(Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url))));
-  parts.source =
-      ONCE_TRY(patience.until_there("the source", [&] { return open_source(plan.source_url); }));
+  parts.source = ONCE_TRY(patience.until_there(the_source, [&] { return open(plan.source_url); }));
   parts.store =
-      ONCE_TRY(patience.until_there("the store", [&] { return open_store(plan.store_url); }));
+      ONCE_TRY(patience.until_there(the_store, [&] { return open_store(plan.store_url); }));
   parts.promise = ONCE_TRY(verify(parts.source->traits(), parts.store->traits(),
                                   handler_of(parts.recipe), plan.options));
-  ONCE_TRY(patience.until_there("the store", [&] { return parts.recipe->check(*parts.store); }));
+  ONCE_TRY(patience.until_there(the_store, [&] { return parts.recipe->check(*parts.store); }));
   return parts;
 }
 
@@ -110,23 +113,33 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
 }
 
 Result<int> check_plan(const Plan& plan, operate::Patience& patience, Output& output) {
-  const Parts parts = ONCE_TRY(open_parts(plan, patience));
+  const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source));
   tell_warnings(*parts.source, output);
   return tell_promise(plan, parts, output);
 }
 
+// The source is only looked at: a pipeline that runs keeps its partitions.
+Result<int> try_plan(const Plan& plan, std::size_t count, operate::Patience& patience,
+                     Output& output) {
+  const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source_to_look));
+  write_rehearsed(ONCE_TRY(rehearse(*parts.source, *parts.store, handler_of(parts.recipe),
+                                    plan.options, count)),
+                  output);
+  return exit_ok;
+}
+
 Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
-  const auto tell = [&](const std::string& text) { output.talk(text); };
-  if (flags.check) {
-    operate::Patience patience(flags.running.wait_s.value_or(0), tell);
-    return check_plan(plan, patience, output);
+  if (flags.check || flags.try_count > 0) {
+    operate::Patience patience(flags.running.wait_s.value_or(0), log_to(output));
+    return flags.check ? check_plan(plan, patience, output)
+                       : try_plan(plan, flags.try_count, patience, output);
   }
   SignalWatch signals;
-  operate::Patience patience(flags.running.wait_s, tell);
+  operate::Patience patience(flags.running.wait_s, log_to(output));
   return run_in_turns([&]() -> Result<std::optional<int>> {
-    const Parts parts = ONCE_TRY(open_parts(plan, patience));
+    const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source));
     tell_warnings(*parts.source, output);
-    output.talk(fmt::format("{}: {}", plan.file, parts.promise));
+    output.log(Severity::info, "promise", fmt::format("{}: {}", plan.file, parts.promise));
     return run_until_stopped(job_of(plan, parts), {flags.running.stats_every_s}, patience, signals,
                              output);
   });
@@ -140,7 +153,7 @@ std::string read_stdin() {
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {
-  output.quiet = flags.running.quiet;
+  set_log(flags.running, output);
   const bool is_stdin = flags.path == "-";
   const std::string text =
       is_stdin ? read_stdin() : ONCE_TRY(read_file(system_files(), flags.path, plan_bytes_max));
@@ -152,6 +165,7 @@ Result<int> run_file(const RunFlags& flags, Output& output) {
 constexpr const char* examples =
     "Examples:\n"
     "  once run points.toml --check          what can be promised, and is everything there?\n"
+    "  once run points.toml --try 10         what would the next messages do?\n"
     "  once run points.toml                  until it is stopped: Ctrl-C or SIGTERM\n"
     "  once run points.toml -o json --quiet  statistics as JSON at the end\n"
     "  once run - < points.toml              the file from stdin\n"
@@ -167,6 +181,12 @@ void add_run(CLI::App& app, Context& context) {
       ->option_text(" ");
   command.add_flag("--check", flags->check,
                    "Only check: the file, the database, and what can be promised");
+  command
+      .add_option("--try", flags->try_count,
+                  "Only show what the next N messages would do, and roll back")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->option_text("N")
+      ->excludes("--check");
   add_running_flags(command, flags->running);
   add_output(command, context);
   command.footer(examples);

@@ -5,14 +5,18 @@
 #include <once/clock.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
+#include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "operate/event_json.h"
 #include "operate/runner.h"
 
 namespace once::cli {
@@ -24,57 +28,77 @@ constexpr std::string_view overdue =
     "what is in hand cannot be finished: ending as after a crash. What is not committed is handled "
     "after the next start";
 
-// Sentences and errors from any thread, for the one that writes.
-class Notes {
- public:
-  using Note = std::variant<std::string, Error>;
+LogLine line_of(const Event& event) {
+  return {system_clock().now_ms(), event.severity, operate::text_of(event),
+          operate::json_of(event)};
+}
 
-  void add(Note note) {
+// What happened, told by any thread, for the one that writes.
+class EventQueue {
+ public:
+  void add(const Event& event) {
+    LogLine line = line_of(event);
     const std::scoped_lock lock(mutex_);
-    notes_.push_back(std::move(note));
+    if (lines_.size() < lines_max)
+      lines_.push_back(std::move(line));
+    else
+      ++dropped_;
   }
-  std::vector<Note> take() {
+  std::vector<LogLine> take() {
     const std::scoped_lock lock(mutex_);
-    return std::exchange(notes_, {});
+    if (dropped_ > 0) {
+      const std::string text = fmt::format("{} events were not written in time", dropped_);
+      lines_.push_back({system_clock().now_ms(),
+                        Severity::warning,
+                        text,
+                        {{"kind", "dropped"}, {"text", text}, {"count", dropped_}}});
+      dropped_ = 0;
+    }
+    return std::exchange(lines_, {});
   }
 
  private:
+  static constexpr std::size_t lines_max = 10'000;
+
   std::mutex mutex_;
-  std::vector<Note> notes_;
+  std::vector<LogLine> lines_;
+  std::uint64_t dropped_ = 0;
 };
 
 // What is known while it runs, for people.
 class Watch {
  public:
-  Watch(std::int64_t stats_every_s, const operate::Runner& runner, Notes& notes, Output& output)
+  Watch(std::int64_t stats_every_s, const operate::Runner& runner, EventQueue& events,
+        Output& output)
       : stats_every_s_(stats_every_s),
         runner_(runner),
-        notes_(notes),
+        events_(events),
         output_(output),
         progress_(output) {}
 
   void tick() {
-    tell_notes();
+    write_events();
     const std::int64_t now_ns = system_clock().ticks_ns();
     if (now_ns - seen_ns_ < ns_per_second) return;
-    const Statistics now = runner_.statistics().pipeline;
-    const std::uint64_t handled = handled_by(now);
-    tell_waiting(handled == seen_ ? now.waiting : "");
+    const operate::RunStatistics now = runner_.statistics();
+    const std::uint64_t handled = handled_by(now.pipeline);
     const double seconds = static_cast<double>(now_ns - seen_ns_) / 1e9;
     const auto per_second = static_cast<double>(handled - seen_) / seconds;
     seen_ns_ = now_ns;
     seen_ = handled;
-    const std::string line = line_of(now, static_cast<std::int64_t>(per_second));
-    progress_.show(line, now_ns);
+    const std::string line = progress_of(now.pipeline, static_cast<std::int64_t>(per_second));
+    progress_.show("  " + line, now_ns);
     if (stats_every_s_ == 0 || now_ns - told_ns_ < stats_every_s_ * ns_per_second) return;
     told_ns_ = now_ns;
     progress_.clear();
-    output_.talk(line);
+    Json fields{{"kind", "statistics"}, {"text", line}};
+    fields.update(operate::json_of(now));
+    output_.log({system_clock().now_ms(), Severity::info, line, std::move(fields)});
   }
 
   void clear() {
     progress_.clear();
-    tell_notes();
+    write_events();
   }
 
   void report() {
@@ -85,49 +109,58 @@ class Watch {
   }
 
  private:
-  // What lasts from one tick to the next is told, once; a conflict that is over soon is not.
-  void tell_waiting(const std::string& why) {
-    const bool lasts = why.empty() == waiting_.empty();
-    waiting_ = why;
-    if (!lasts || why.empty() == told_waiting_.empty()) return;
-    told_waiting_ = why;
-    progress_.clear();
-    output_.talk(why.empty() ? "going on" : fmt::format("waiting, and trying again: {}", why));
-  }
-
-  void tell_notes() {
-    for (const Notes::Note& note : notes_.take()) {
+  void write_events() {
+    for (const LogLine& line : events_.take()) {
       progress_.clear();
-      if (const auto* error = std::get_if<Error>(&note))
-        output_.complain(*error);
-      else
-        output_.talk(std::get<std::string>(note));
+      output_.log(line);
     }
   }
   static std::uint64_t handled_by(const Statistics& s) {
     return s.applied + s.rejected + s.no_effect + s.parked + s.duplicates + s.skipped + s.passed;
   }
-  static std::string number(std::uint64_t count) {
-    return grouped(static_cast<std::int64_t>(count));
-  }
   double seconds() const {
     return static_cast<double>(system_clock().ticks_ns() - began_ns_) / 1e9;
   }
 
-  std::string line_of(const Statistics& s, std::int64_t per_second) const {
-    return fmt::format("  {} messages/s, lag {}, applied {}, duplicates {}, parked {}",
-                       grouped(per_second), s.lag < 0 ? "?" : grouped(s.lag), number(s.applied),
-                       number(s.duplicates + s.skipped), number(s.parked));
+  // "no_effect" is a name for programs.
+  static std::string title_of(std::string_view name) {
+    std::string title(name);
+    std::replace(title.begin(), title.end(), '_', ' ');
+    return title;
+  }
+
+  static std::string lag_of(const Statistics& s) {
+    if (s.lag < 0) return "?";
+    if (s.partitions <= s.lag_partitions) return grouped(s.lag);
+    return fmt::format("{} ({} of {} partitions)", grouped(s.lag), s.lag_partitions, s.partitions);
+  }
+
+  static std::string progress_of(const Statistics& s, std::int64_t per_second) {
+    std::string line = fmt::format("{} messages/s, lag {}", grouped(per_second), lag_of(s));
+    for (const auto& figure : pipeline_figures())
+      if (figure.shown == Figure<Statistics>::Shown::in_progress)
+        line += fmt::format(", {} {}", title_of(figure.name), grouped(figure.read(s)));
+    if (!s.waiting.empty()) line += fmt::format("; waiting: {}", s.waiting);
+    return line;
   }
 
   Table table() const {
-    const auto [s, emitted, emits_parked] = runner_.statistics();
-    Table made({"applied", "rejected", "no effect", "parked", "mismatched", "too old", "ahead",
-                "duplicates", "skipped", "passed", "retried", "emitted", "seconds"});
-    made.row({number(s.applied), number(s.rejected), number(s.no_effect), number(s.parked),
-              number(s.mismatched), number(s.too_old), number(s.ahead), number(s.duplicates),
-              number(s.skipped), number(s.passed), number(s.retried), number(emitted),
-              fmt::format("{:.1f}", seconds())});
+    const operate::RunStatistics now = runner_.statistics();
+    std::vector<std::string> titles;
+    std::vector<std::string> cells;
+    const auto add = [&](const auto& figures, const auto& from) {
+      for (const auto& figure : figures) {
+        if (figure.shown == std::decay_t<decltype(figure)>::Shown::in_full) continue;
+        titles.push_back(title_of(figure.name));
+        cells.push_back(grouped(figure.read(from)));
+      }
+    };
+    add(pipeline_figures(), now.pipeline);
+    add(relay_figures(), now.relays);
+    titles.emplace_back("seconds");
+    cells.push_back(fmt::format("{:.1f}", seconds()));
+    Table made(std::move(titles));
+    made.row(std::move(cells));
     return made;
   }
 
@@ -139,15 +172,13 @@ class Watch {
 
   const std::int64_t stats_every_s_;
   const operate::Runner& runner_;
-  Notes& notes_;
+  EventQueue& events_;
   Output& output_;
   Progress progress_;
   const std::int64_t began_ns_ = system_clock().ticks_ns();
   std::int64_t seen_ns_ = began_ns_;
   std::int64_t told_ns_ = began_ns_;
   std::uint64_t seen_ = 0;
-  std::string waiting_;       // why nothing moved at the last tick
-  std::string told_waiting_;  // what people were told about that
 };
 
 }  // namespace
@@ -156,7 +187,20 @@ void add_running_flags(CLI::App& command, RunningFlags& flags) {
   command.add_option("--stats-every", flags.stats_every_s, "Tell how it goes every N seconds")
       ->check(CLI::Range(1, 86400).description(""))
       ->option_text("N");
-  command.add_flag("--quiet", flags.quiet, "No talk on stderr but errors");
+  command.add_flag("--quiet", flags.quiet, "Only errors on stderr");
+  static const std::map<std::string, LogFormat> formats{{"text", LogFormat::text},
+                                                        {"json", LogFormat::json}};
+  command.add_option("--log", flags.log_format, "How stderr is written: text, or json by the line")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("FORMAT");
+  static const std::map<std::string, Severity> levels{{"debug", Severity::debug},
+                                                      {"info", Severity::info},
+                                                      {"warning", Severity::warning},
+                                                      {"error", Severity::error}};
+  command
+      .add_option("--log-level", flags.log_level, "Log this and worse: debug, info, warning, error")
+      ->transform(CLI::CheckedTransformer(levels).description(""))
+      ->option_text("LEVEL");
   command
       .add_option("--wait", flags.wait_s,
                   "Wait N seconds for what is away at the start (without limit)")
@@ -164,19 +208,29 @@ void add_running_flags(CLI::App& command, RunningFlags& flags) {
       ->option_text("N");
 }
 
+void set_log(const RunningFlags& flags, Output& output) {
+  output.quiet = flags.quiet;
+  output.log_format = flags.log_format;
+  output.log_level = flags.log_level;
+}
+
+Observer log_to(Output& output) {
+  return [&output](const Event& event) { output.log(line_of(event)); };
+}
+
 void tell_warnings(const Source& source, Output& output) {
-  for (const std::string& warning : source.traits().warnings) output.talk("warning: " + warning);
+  for (const std::string& warning : source.traits().warnings)
+    output.log(Severity::warning, "source", warning);
 }
 
 Result<std::optional<int>> run_until_stopped(operate::Job job, const RunningView& view,
                                              operate::Patience& patience, SignalWatch& signals,
                                              Output& output) {
-  Notes notes;
+  EventQueue events;
   const std::string name = job.name;
-  const auto runner = ONCE_TRY(operate::Runner::make(
-      std::move(job), patience, [&](std::string note) { notes.add(std::move(note)); },
-      [&](const Error& error) { notes.add(error); }));
-  Watch watch(view.stats_every_s, *runner, notes, output);
+  job.options.observer = [&](const Event& event) { events.add(event); };
+  const auto runner = ONCE_TRY(operate::Runner::make(std::move(job), patience));
+  Watch watch(view.stats_every_s, *runner, events, output);
   Status ran;
   {
     // The watch for signals calls none of these outside of its scope, even if an exception leaves
@@ -184,7 +238,8 @@ Result<std::optional<int>> run_until_stopped(operate::Job job, const RunningView
     const SignalWatch::Scope stoppable(signals, {.on_signal = [&] { runner->stop(); },
                                                  .on_overdue =
                                                      [&] {
-                                                       output.talk(overdue);
+                                                       output.log(Severity::warning, "overdue",
+                                                                  overdue);
                                                        runner->give_up();
                                                      },
                                                  .on_tick = [&] { watch.tick(); }});
@@ -192,7 +247,8 @@ Result<std::optional<int>> run_until_stopped(operate::Job job, const RunningView
   }
   watch.clear();
   if (runner->was_overtaken()) {
-    output.talk(fmt::format("{}: {}; standing by", name, ran.error().text));
+    output.log(Severity::warning, name_of(EventKind::standing_by),
+               fmt::format("{}: {}; standing by", name, ran.error().text));
     return std::nullopt;
   }
   if (view.report) watch.report();

@@ -22,9 +22,15 @@ namespace once::cli {
 struct RunningFlags {
   std::int64_t stats_every_s = 0;  // 0: only on a terminal
   bool quiet = false;
+  LogFormat log_format = LogFormat::text;
+  Severity log_level = Severity::info;
   std::optional<std::int64_t> wait_s;  // for what is away at the start; unset: for ever
 };
 void add_running_flags(CLI::App& command, RunningFlags& flags);
+void set_log(const RunningFlags& flags, Output& output);
+
+// Writes what happens at once, in the thread that reports it.
+Observer log_to(Output& output);
 
 // Tells what a person should know about the source before relying on it.
 void tell_warnings(const Source& source, Output& output);

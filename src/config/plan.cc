@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 
 #include "config/plan_parts.h"
 #include "config/toml_depth.h"
@@ -19,8 +22,8 @@ constexpr std::array<std::string_view, 9> root_keys{"scope",  "source", "store",
 constexpr std::array<std::string_view, 7> source_keys{"url",   "id",   "born", "content",
                                                       "ahead", "when", "skip"};
 constexpr std::array<std::string_view, 1> store_keys{"url"};
-constexpr std::array<std::string_view, 6> run_keys{"semantics", "order",     "lanes",
-                                                   "batch",     "retention", "at_end"};
+constexpr std::array<std::string_view, 7> run_keys{"semantics", "order",  "lanes",     "batch",
+                                                   "retention", "at_end", "parked_max"};
 constexpr std::array<std::string_view, 2> retry_keys{"attempts", "backoff"};
 constexpr std::array<std::string_view, 1> relay_keys{"name"};
 
@@ -73,6 +76,39 @@ Status parse_store(const TomlTable& root, Plan& plan) {
   return {};
 }
 
+// "50% of 1000": of the last so many messages.
+std::optional<ParkedLimit> parked_limit_of(std::string_view text) {
+  const auto number = [&text](std::string_view behind) -> std::optional<std::uint32_t> {
+    std::uint32_t value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc()) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (!text.starts_with(behind)) return std::nullopt;
+    text.remove_prefix(behind.size());
+    return value;
+  };
+  const auto percent = number("% of ");
+  const auto window = percent ? number("") : std::nullopt;
+  constexpr std::uint32_t window_max = 1'000'000;
+  if (!window || !text.empty() || *percent == 0 || *percent > 100 || *window == 0 ||
+      *window > window_max)
+    return std::nullopt;
+  ParkedLimit limit{.percent = *percent, .window = *window};
+  limit.messages_min = std::min(limit.messages_min, limit.window);
+  return limit;
+}
+
+Status parse_parked_max(const TomlTable& run, PipelineOptions& options) {
+  const auto text = ONCE_TRY(run.text("parked_max"));
+  if (!text) return {};
+  options.parked_max = parked_limit_of(*text);
+  if (options.parked_max || *text == "none") return {};
+  return run.refuse("parked_max",
+                    fmt::format("says when too many messages are parked to go on: \"50% of 1000\" "
+                                "of the last messages, or \"none\"; not \"{}\"",
+                                *text));
+}
+
 Status parse_run(const TomlTable& root, Plan& plan) {
   const auto run = ONCE_TRY(root.table("run", run_keys));
   if (!run) return {};
@@ -87,6 +123,7 @@ Status parse_run(const TomlTable& root, Plan& plan) {
     options.batch_count_max = static_cast<std::size_t>(*batch);
   if (const auto at_end = ONCE_TRY(run->word("at_end", at_end_words)))
     options.stop_at_end = *at_end == 1;
+  ONCE_TRY(parse_parked_max(*run, options));
   const auto retention = ONCE_TRY(run->text("retention"));
   if (retention == "forever")
     options.retention_ms = -1;

@@ -116,6 +116,24 @@ TEST(Plan, the_source_says_how_far_ahead_a_birth_may_be) {
   }
 }
 
+TEST(Plan, how_many_messages_may_be_parked_is_a_share_of_the_last_ones) {
+  const auto limit = [](const std::string& text) {
+    return parsed(std::string(whole) + "[run]\nparked_max = \"" + text + "\"\n")
+        .value()
+        .options.parked_max;
+  };
+  EXPECT_EQ(parsed(whole).value().options.parked_max, ParkedLimit{});
+  EXPECT_EQ(limit("50% of 1000"), ParkedLimit{});
+  EXPECT_EQ(limit("100% of 20"), (ParkedLimit{.percent = 100, .window = 20, .messages_min = 20}));
+  EXPECT_EQ(limit("none"), std::nullopt);
+  for (const char* wrong : {"", "50%", "0% of 10", "101% of 10", "50% of 0", "50% of 1000001",
+                            "half of 10", "50% of 10 messages", "-1% of 10", "50% of"})
+    EXPECT_NE(complaint("[values]", "[run]\nparked_max = \"" + std::string(wrong) + "\"\n[values]")
+                  .find("\"50% of 1000\""),
+              std::string::npos)
+        << wrong;
+}
+
 TEST(Plan, an_unknown_key_is_refused_with_the_nearest_one_and_its_place) {
   EXPECT_EQ(complaint("scope =", "scop ="),
             "p.toml:2:1: there is no key \"scop\", did you mean \"scope\"?; known: scope, source, "

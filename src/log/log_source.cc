@@ -170,8 +170,10 @@ class LogSource final : public Source {
 
   Result<std::vector<PartitionEnd>> ends() override {
     std::vector<PartitionEnd> ends;
-    for (PartitionView& partition : partitions_)
-      ends.push_back({partition.name(), ONCE_TRY(partition.durable()).offset});
+    for (PartitionView& partition : partitions_) {
+      const End end = ONCE_TRY(partition.durable());
+      ends.push_back({partition.name(), end.offset});
+    }
     return ends;
   }
 

@@ -6,6 +6,10 @@
 #include <array>
 
 #include "open/log_address.h"
+#include "open/look.h"
+#ifdef ONCE_WITH_KAFKA
+#include "wire/kafka/look.h"
+#endif
 
 namespace once {
 namespace {
@@ -52,6 +56,14 @@ Result<std::unique_ptr<Source>> open_source(std::string_view text) {
     options.stop_at_end = *end == "stop";
   }
   return open_log_source(address.directory, address.topic, options);
+}
+
+// A reader of the embedded log disturbs nobody.
+Result<std::unique_ptr<Source>> open_source_to_look(std::string_view text) {
+#ifdef ONCE_WITH_KAFKA
+  if (ONCE_TRY(parse_url(text)).scheme == "kafka") return kafka::open_source_to_look(text);
+#endif
+  return open_source(text);
 }
 
 Result<std::unique_ptr<Sink>> open_sink(std::string_view text) {

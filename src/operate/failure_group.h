@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace once::operate {
@@ -22,13 +21,9 @@ struct ParkedSummary {
 struct FailureGroup {
   // That of its first message, so that it stays the same while others come and go.
   std::int64_t number = 0;
-  std::string reason;  // masked
+  std::string reason;  // masked, see model/reason.h
   std::vector<std::size_t> members;
 };
-
-// A reason with everything that differs from message to message masked: `#` stands for a number
-// or an id made of digits, `"…"` for what was in quotes.
-std::string masked(std::string_view reason);
 
 // In the order of their first messages; `parked` is in the order of numbers.
 std::vector<FailureGroup> failure_groups(const std::vector<ParkedSummary>& parked);

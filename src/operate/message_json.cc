@@ -200,6 +200,12 @@ Json json_of(const Delivery& delivery) {
   return json;
 }
 
+Json json_of(const Message& message) {
+  Json json = json_of(DeliveryView(message).delivery());
+  for (const char* field : {"partition", "offset", "stamp"}) json.erase(field);
+  return json;
+}
+
 Result<Message> message_of(std::string_view line) {
   std::string doubled;
   const Json json = parse_envelope(line, doubled);

@@ -16,6 +16,8 @@ namespace once::operate {
 // header value that is not UTF-8 is in `id_base64`, `key_base64`, `value_base64` instead. A key,
 // body or header value that is absent is null.
 Json json_of(const Delivery& delivery);
+// The same without what only a log knows.
+Json json_of(const Message& message);
 
 // Reads one object with id, key, headers, body, encoding and timestamp_ms, all optional. A body
 // that is an object or an array is taken as its own text, byte for byte. The fields that only a

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operate/patience.h"
 
-#include <fmt/format.h>
 #include <once/clock.h>
 
 #include <algorithm>
@@ -15,7 +14,6 @@ namespace {
 
 constexpr std::int64_t pause_ms_min = 100;
 constexpr std::int64_t pause_ms_max = 2'000;
-constexpr std::int64_t tell_every_ns = 30'000'000'000;
 constexpr std::int64_t ns_per_ms = 1'000'000;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
@@ -31,16 +29,16 @@ bool is_away(const Error& error) { return error.tag == "away" || error.tag == "l
 
 }  // namespace
 
-Patience::Patience(std::optional<std::int64_t> wait_s, Tell tell)
-    : tell_(std::move(tell)), deadline_ns_(deadline_after(wait_s)), pause_ms_(pause_ms_min) {}
+// A person who has just started it is told at once.
+Patience::Patience(std::optional<std::int64_t> wait_s, Observer observer)
+    : events_(std::move(observer), system_clock(), {.grace_ms = 0}),
+      deadline_ns_(deadline_after(wait_s)),
+      pause_ms_(pause_ms_min) {}
 
-bool Patience::wait_for(std::string_view what, const Error& error) {
+bool Patience::wait_for(const Dependency& on, const Error& error) {
   const std::int64_t now_ns = system_clock().ticks_ns();
   if (!is_away(error) || now_ns >= deadline_ns_) return false;
-  if (now_ns >= tell_after_ns_) {
-    tell_(fmt::format("waiting for {}: {}", what, error.text));
-    tell_after_ns_ = now_ns + tell_every_ns;
-  }
+  events_.away(on, {}, this, error);
   const std::int64_t left_ms = (deadline_ns_ - now_ns) / ns_per_ms + 1;
   std::this_thread::sleep_for(std::chrono::milliseconds(std::min(pause_ms_, left_ms)));
   pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);

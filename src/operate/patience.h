@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/observe.h>
 #include <once/result.h>
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 
-#include "operate/tell.h"
+#include "runtime/event_log.h"
 
 namespace once::operate {
 
@@ -18,28 +17,27 @@ namespace once::operate {
 // error after the limit, is the caller's.
 class Patience {
  public:
-  // For `wait_s` in all; unset: for ever.
-  Patience(std::optional<std::int64_t> wait_s, Tell tell);
+  // For `wait_s` in all; unset: without limit.
+  Patience(std::optional<std::int64_t> wait_s, Observer observer);
 
   // Asks until the answer is something else than "away". An attempt that was begun in time is not
   // cut short.
   template <class Ask>
-  auto until_there(std::string_view what, const Ask& ask) -> std::invoke_result_t<Ask> {
+  auto until_there(const Dependency& on, const Ask& ask) -> std::invoke_result_t<Ask> {
     while (true) {
       auto answer = ask();
-      if (answer) return answer;
-      if (!wait_for(what, answer.error())) return answer;
+      if (answer) events_.back(on, {}, this);
+      if (answer || !wait_for(on, answer.error())) return answer;
     }
   }
 
  private:
   // Whether it is worth another attempt, after a pause.
-  bool wait_for(std::string_view what, const Error& error);
+  bool wait_for(const Dependency& on, const Error& error);
 
-  const Tell tell_;
+  EventLog events_;
   const std::int64_t deadline_ns_;
   std::int64_t pause_ms_;
-  std::int64_t tell_after_ns_ = 0;
 };
 
 }  // namespace once::operate

@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "model/message_view.h"
 #include "operate/message_json.h"
 #include "runtime/forgetter.h"
 
@@ -45,12 +44,14 @@ Json json_of(const std::string& scope, const LedgerRecord& record) {
 }
 
 Json json_of(const std::string& scope, const ParkedRecord& record) {
-  Json message = json_of(DeliveryView(record.message).delivery());
-  for (const char* field : {"partition", "offset", "stamp"}) message.erase(field);  // not its own
-  return {
-      {"scope", scope},          {"number", record.number},      {"parked_ms", record.parked_ms},
-      {"reason", record.reason}, {"attempts", record.attempts},  {"partition", record.partition},
-      {"offset", record.offset}, {"message", std::move(message)}};
+  return {{"scope", scope},
+          {"number", record.number},
+          {"parked_ms", record.parked_ms},
+          {"reason", record.reason},
+          {"attempts", record.attempts},
+          {"partition", record.partition},
+          {"offset", record.offset},
+          {"message", json_of(record.message)}};
 }
 
 Json json_of(const std::string& scope, const OperationRecord& record) {

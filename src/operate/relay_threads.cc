@@ -43,9 +43,8 @@ Error unsent(Error error) {
 
 }  // namespace
 
-Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job, Tell tell,
-                                                         TellError tell_error) {
-  std::unique_ptr<RelayThreads> made(new RelayThreads(job, std::move(tell), std::move(tell_error)));
+Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job) {
+  std::unique_ptr<RelayThreads> made(new RelayThreads(job));
   ONCE_TRY(check_left_behind(job));
   std::set<std::string> seen;
   for (const Destination& destination : job.destinations)
@@ -62,8 +61,9 @@ Status RelayThreads::add(const Destination& destination) {
   RelayOptions options;
   options.name = fmt::format("{}/{}", job_.relay_name, destination.name);
   options.destinations = {destination.name};
+  options.observer = job_.options.observer;
   auto line = std::make_unique<Line>();
-  line->to = destination.url;
+  line->destination = destination.name;
   line->relay = ONCE_TRY(Relay::make(
       job_.store,
       [to = destination.url](std::string_view) -> Result<std::shared_ptr<Sink>> {
@@ -81,22 +81,13 @@ void RelayThreads::start(std::function<void()> on_failure) {
   for (const auto& line : lines_) line->thread = std::thread([this, &line = *line] { work(line); });
 }
 
-std::uint64_t RelayThreads::sent() const {
-  std::uint64_t sum = 0;
-  for (const auto& line : lines_) sum += line->sent;
+RelayState RelayThreads::state() const {
+  RelayState sum;
+  for (const auto& line : lines_) {
+    sum.sent += line->sent;
+    sum.parked += line->parked;
+  }
   return sum;
-}
-
-std::uint64_t RelayThreads::parked() const {
-  std::uint64_t sum = 0;
-  for (const auto& line : lines_) sum += line->parked;
-  return sum;
-}
-
-void RelayThreads::note(Line& line, std::string text) {
-  if (line.said == text) return;
-  line.said = text;
-  tell_(std::move(text));
 }
 
 void RelayThreads::keep(const Error& error) {
@@ -138,19 +129,19 @@ bool RelayThreads::wait_for_person(Line& line, const Error& error) {
   if (!has_other_work()) return false;
   if (line.said != error.text) {
     line.said = error.text;
-    Error told = error;
-    told.text += "; its messages wait in the outbox, and the rest goes on";
-    tell_error_(told);
+    if (job_.options.observer)
+      job_.options.observer(
+          {.severity = Severity::error,
+           .kind = EventKind::destination_away,
+           .text = error.text + "; its messages wait in the outbox, and the rest goes on",
+           .subject = line.destination,
+           .tag = error.tag});
   }
   return wait(RelayPace().away_ms_max, true);
 }
 
 void RelayThreads::count(Line& line, const RelayState& state) {
   line.sent = state.sent;
-  if (state.parked > line.parked)
-    note(line,
-         fmt::format("{}: {} messages can never be sent there and were parked: once outbox ls",
-                     line.to, state.parked));
   line.parked = state.parked;
 }
 
@@ -160,10 +151,6 @@ bool RelayThreads::go_on(Line& line, const RelayStep& step) {
     line.said.clear();  // what comes back is told again
     return true;
   }
-  if (step.away != nullptr)
-    note(line, fmt::format("{}: waiting: {}", line.to, step.away->text));
-  else if (!step.state.sender.empty())
-    note(line, fmt::format("{}: {} sends; standing by", line.to, step.state.sender));
   // What another process sends is not lost, and is not ours to wait for but for a while.
   return wait(step.rest_ms, step.is_idle());
 }

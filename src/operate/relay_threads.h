@@ -12,12 +12,10 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "operate/job.h"
 #include "operate/relay_loop.h"
-#include "operate/tell.h"
 
 namespace once::operate {
 
@@ -31,10 +29,7 @@ class RelayThreads {
  public:
   // Looks whether the destinations are there; they are opened when there is something to send.
   // The job outlives it. Rows that wait for a destination that the job no longer has are an error.
-  // `tell` gets, once each, who sends instead, what is waited for, and what was parked;
-  // `tell_error` gets errors for which a person has to act.
-  static Result<std::unique_ptr<RelayThreads>> open(const Job& job, Tell tell,
-                                                    TellError tell_error);
+  static Result<std::unique_ptr<RelayThreads>> open(const Job& job);
   ~RelayThreads();
 
   // `on_failure` is called from a thread when the run has to end.
@@ -45,35 +40,31 @@ class RelayThreads {
   // error is that of a destination that could not be sent to.
   [[nodiscard]] Status finish(std::int64_t patience_ms);
 
-  std::uint64_t sent() const;
-  std::uint64_t parked() const;
+  // Of all of them together; who else sends is not told.
+  RelayState state() const;
 
  private:
   struct Line {
-    std::string to;
+    std::string destination;
     std::unique_ptr<Relay> relay;
     std::atomic<std::uint64_t> sent{0};
     std::atomic<std::uint64_t> parked{0};
-    std::string said = {};  // the last note or error
+    std::string said = {};  // the last error
     std::thread thread = {};
   };
 
-  RelayThreads(const Job& job, Tell tell, TellError tell_error)
-      : job_(job), tell_(std::move(tell)), tell_error_(std::move(tell_error)) {}
+  explicit RelayThreads(const Job& job) : job_(job) {}
   Status add(const Destination& destination);
   void work(Line& line);
   bool go_on(Line& line, const RelayStep& step);
-  void count(Line& line, const RelayState& state);
+  static void count(Line& line, const RelayState& state);
   bool wait_for_person(Line& line, const Error& error);
   bool wait(std::int64_t wait_ms, bool is_idle);
-  void note(Line& line, std::string text);
   // Whether something goes on when one destination cannot.
   bool has_other_work() const { return job_.has_effects || lines_.size() > 1; }
   void keep(const Error& error);  // the first one, for the end
 
   const Job& job_;
-  const Tell tell_;
-  const TellError tell_error_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::function<void()> on_failure_;
 

@@ -16,37 +16,20 @@ constexpr std::int64_t send_at_stop_ms = 1'000;
 }  // namespace
 
 Json json_of(const RunStatistics& statistics) {
-  const Statistics& s = statistics.pipeline;
-  return {{"delivered", s.delivered},
-          {"applied", s.applied},
-          {"rejected", s.rejected},
-          {"no_effect", s.no_effect},
-          {"parked", s.parked},
-          {"duplicates", s.duplicates},
-          {"skipped", s.skipped},
-          {"passed", s.passed},
-          {"mismatched", s.mismatched},
-          {"too_old", s.too_old},
-          {"ahead", s.ahead},
-          {"retried", s.retried},
-          {"transactions", s.transactions},
-          {"rolled_back", s.rolled_back},
-          {"rechecked", s.rechecked},
-          {"forgotten", s.forgotten},
-          {"emitted", statistics.emitted},
-          {"emits_parked", statistics.emits_parked},
-          {"lag", s.lag}};
+  Json made = Json::object();
+  for (const auto& figure : pipeline_figures())
+    made[figure.name] = figure.read(statistics.pipeline);
+  for (const auto& figure : relay_figures()) made[figure.name] = figure.read(statistics.relays);
+  return made;
 }
 
-Result<std::unique_ptr<Runner>> Runner::make(Job job, Patience& patience, Tell tell,
-                                             TellError tell_error) {
-  std::unique_ptr<Runner> made(new Runner(std::move(job), std::move(tell)));
+Result<std::unique_ptr<Runner>> Runner::make(Job job, Patience& patience) {
+  std::unique_ptr<Runner> made(new Runner(std::move(job)));
   const Job& its = made->job_;
-  made->pipeline_ = ONCE_TRY(patience.until_there("the store", [&] {
-    return Pipeline::make(its.source, its.store, its.handler, its.options);
-  }));
-  made->relays_ = ONCE_TRY(patience.until_there(
-      "a destination", [&] { return RelayThreads::open(its, made->tell_, tell_error); }));
+  made->pipeline_ = ONCE_TRY(patience.until_there(
+      the_store, [&] { return Pipeline::make(its.source, its.store, its.handler, its.options); }));
+  made->relays_ =
+      ONCE_TRY(patience.until_there(a_destination, [&] { return RelayThreads::open(its); }));
   return made;
 }
 
@@ -66,14 +49,29 @@ Status Runner::in_turn(const std::function<Status()>& work) {
   if (!takes_turns()) return work();
   const std::string& scope = job_.options.scope;
   PipelineRole role(job_.store, scope);
-  const bool ours = ONCE_TRY(role.await(
-      [this] { return stopped_.load(); },
-      [&](const std::string& holder) {
-        tell_(fmt::format("{}: {} runs the scope \"{}\"; standing by", job_.name, holder, scope));
-      }));
+  bool stood_by = false;
+  const bool ours = ONCE_TRY(role.await([this] { return stopped_.load(); },
+                                        [&](const std::string& holder) {
+                                          stood_by = true;
+                                          tell_turn(EventKind::standing_by,
+                                                    fmt::format("{}: {} runs the scope \"{}\"; "
+                                                                "standing by",
+                                                                job_.name, holder, scope));
+                                        }));
   if (!ours) return {};
+  if (stood_by)
+    tell_turn(EventKind::took_over,
+              fmt::format("{}: runs the scope \"{}\" from here", job_.name, scope));
   role.keep();
   return work();
+}
+
+void Runner::tell_turn(EventKind kind, std::string text) const {
+  if (!job_.options.observer) return;
+  job_.options.observer({.severity = Severity::info,
+                         .kind = kind,
+                         .text = std::move(text),
+                         .subject = job_.options.scope});
 }
 
 void Runner::stop() {
@@ -81,8 +79,6 @@ void Runner::stop() {
   pipeline_->stop();
 }
 
-RunStatistics Runner::statistics() const {
-  return {pipeline_->statistics(), relays_->sent(), relays_->parked()};
-}
+RunStatistics Runner::statistics() const { return {pipeline_->statistics(), relays_->state()}; }
 
 }  // namespace once::operate

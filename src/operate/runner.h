@@ -9,15 +9,13 @@
 #include "operate/json.h"
 #include "operate/patience.h"
 #include "operate/relay_threads.h"
-#include "operate/tell.h"
 
 namespace once::operate {
 
 // What became of the messages of a run.
 struct RunStatistics {
   Statistics pipeline;
-  std::uint64_t emitted = 0;
-  std::uint64_t emits_parked = 0;  // emitted, and can never be sent
+  RelayState relays;  // of all destinations together
 };
 Json json_of(const RunStatistics& statistics);
 
@@ -26,10 +24,9 @@ Json json_of(const RunStatistics& statistics);
 // First the pipeline ends, then what it emitted is sent.
 class Runner {
  public:
-  // Opens what the job needs, with patience. `tell` and `tell_error` live as long as the runner
-  // does and are called from any thread.
-  [[nodiscard]] static Result<std::unique_ptr<Runner>> make(Job job, Patience& patience, Tell tell,
-                                                            TellError tell_error);
+  // Opens what the job needs, with patience. The observer of the job's options is told of the
+  // pipeline, of its relays and of whose turn it is.
+  [[nodiscard]] static Result<std::unique_ptr<Runner>> make(Job job, Patience& patience);
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
@@ -47,12 +44,12 @@ class Runner {
   RunStatistics statistics() const;
 
  private:
-  Runner(Job job, Tell tell) : job_(std::move(job)), tell_(std::move(tell)) {}
+  explicit Runner(Job job) : job_(std::move(job)) {}
   bool takes_turns() const { return job_.takes_turns && job_.store.claims() != nullptr; }
+  void tell_turn(EventKind kind, std::string text) const;
   Status in_turn(const std::function<Status()>& work);
 
   const Job job_;
-  const Tell tell_;
   std::atomic<bool> stopped_{false};
   bool was_overtaken_ = false;
   // Threads end before what they call: relays before the pipeline.

@@ -45,17 +45,16 @@ class RunnerTest : public ::testing::Test {
     made.options.id = IdRule{};
     made.options.stop_at_end = true;
     made.options.batch_wait_ms = 1;
+    made.options.observer = [this](const Event& event) {
+      const std::scoped_lock lock(mutex_);
+      told_.push_back(event);
+    };
     return made;
   }
 
   Result<std::unique_ptr<Runner>> make(Job made) {
-    Patience none(0, [](const std::string&) {});
-    const auto add = [this](std::string note) {
-      const std::scoped_lock lock(mutex_);
-      notes_.push_back(std::move(note));
-    };
-    return Runner::make(std::move(made), none, add,
-                        [add](const Error& error) { add("error: " + error.text); });
+    Patience none(0, {});
+    return Runner::make(std::move(made), none);
   }
 
   std::vector<std::string> ids_sent() const {
@@ -69,8 +68,8 @@ class RunnerTest : public ::testing::Test {
 
   bool was_told(const std::string& text) {
     const std::scoped_lock lock(mutex_);
-    for (const std::string& note : notes_)
-      if (note.find(text) != std::string::npos) return true;
+    for (const Event& event : told_)
+      if (event.text.find(text) != std::string::npos) return true;
     return false;
   }
 
@@ -79,7 +78,7 @@ class RunnerTest : public ::testing::Test {
   std::unique_ptr<Store> store_ = open_memory_store().value();
   testing::ScriptSource source_;
   std::mutex mutex_;
-  std::vector<std::string> notes_;
+  std::vector<Event> told_;
 };
 
 TEST_F(RunnerTest, runs_to_the_end_and_sends_what_was_emitted_once_and_in_order) {
@@ -93,6 +92,8 @@ TEST_F(RunnerTest, runs_to_the_end_and_sends_what_was_emitted_once_and_in_order)
   const Json json = json_of((*runner)->statistics());
   EXPECT_EQ(json["applied"], count_);
   EXPECT_EQ(json["emitted"], count_);
+  EXPECT_EQ(json["emits_parked"], 0);
+  EXPECT_EQ(json.size(), pipeline_figures().size() + relay_figures().size());
 }
 
 TEST_F(RunnerTest, stands_by_while_another_has_the_turn_and_can_be_stopped_there) {
@@ -117,6 +118,27 @@ TEST_F(RunnerTest, stands_by_while_another_has_the_turn_and_can_be_stopped_there
   EXPECT_EQ((*waiting)->statistics().pipeline.delivered, 0U);
   (*running)->stop();
   elsewhere.join();
+}
+
+TEST_F(RunnerTest, says_that_it_goes_on_when_the_other_has_ended) {
+  Job first = job(source_);
+  first.options.stop_at_end = false;
+  first.takes_turns = true;
+  auto running = make(std::move(first)).value();
+  std::thread elsewhere([&] { EXPECT_TRUE(running->run()); });
+  while (running->statistics().pipeline.applied == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+
+  testing::ScriptSource other;
+  Job second = job(other);
+  second.takes_turns = true;
+  auto waiting = make(std::move(second)).value();
+  std::thread standing_by([&] { EXPECT_TRUE(waiting->run()); });
+  while (!was_told("standing by")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  running->stop();
+  elsewhere.join();
+  standing_by.join();
+  EXPECT_TRUE(was_told("runs the scope \"copy\" from here"));
 }
 
 TEST_F(RunnerTest, refuses_a_job_that_leaves_a_destination_with_rows_behind) {

@@ -432,14 +432,13 @@ void Lane::store_answered() {
 void Lane::tell_parked() {
   if (parts_.parked_share != nullptr)
     parts_.parked_share->settled(tally_.applied + tally_.rejected + tally_.no_effect);
-  for (const auto& [item, reason] : tally_.reasons) {
+  for (const auto& [partition, offset, reason] : tally_.parked_messages) {
     if (parts_.parked_share != nullptr) parts_.parked_share->parked(reason);
     if (parts_.events == nullptr) continue;
     parts_.events->count({.severity = Severity::warning,
                           .kind = EventKind::message_parked,
-                          .text = fmt::format("parked {} offset {}: {}", item->delivery.partition,
-                                              item->delivery.offset, reason),
-                          .subject = std::string(item->delivery.partition)},
+                          .text = fmt::format("parked {} offset {}: {}", partition, offset, reason),
+                          .subject = std::string(partition)},
                          masked(reason));
   }
 }

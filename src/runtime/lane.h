@@ -142,7 +142,12 @@ class Lane {
   struct Tally {
     std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
                   mismatched = 0, too_old = 0, ahead = 0, passed = 0;
-    std::vector<std::pair<const Item*, std::string>> reasons = {};  // of those that are parked
+    struct Parked {
+      std::string_view partition;
+      std::int64_t offset;
+      std::string reason;
+    };
+    std::vector<Parked> parked_messages = {};
   };
 
   // The queue (lane.cc).

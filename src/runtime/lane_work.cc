@@ -255,7 +255,8 @@ Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& tran
       break;
     case Outcome::Kind::parked:
       ++tally_.parked;
-      tally_.reasons.emplace_back(selected_[index], outcome.detail);
+      tally_.parked_messages.push_back({selected_[index]->delivery.partition,
+                                        selected_[index]->delivery.offset, outcome.detail});
       ONCE_POINT(lane_before_park);
       break;
     case Outcome::Kind::retry: return spoil(index, outcome);

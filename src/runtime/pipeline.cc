@@ -197,7 +197,7 @@ Status ThreadedPipeline::run() {
     start_lanes();
     const Status ran = shut_down(loop());
     if (!ran && ran.error().tag == "fenced")
-      events_.tell({.severity = Severity::error,
+      events_.tell({.severity = Severity::warning,
                     .kind = EventKind::fenced,
                     .text = ran.error().text,
                     .tag = ran.error().tag});
@@ -265,8 +265,7 @@ void ThreadedPipeline::tell_handover() {
     events_.tell({.severity = Severity::info,
                   .kind = kind,
                   .text = fmt::format("{} {}", verb, list),
-                  .subject = list,
-                  .count = names.size()});
+                  .subject = list});
     names.clear();
   };
   tell(EventKind::partitions_revoked, "no longer owns", handover_.revoked);

@@ -15,6 +15,16 @@
 
 namespace once {
 
+constexpr const char* name_of(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::fresh: return "fresh";
+    case Verdict::Kind::duplicate: return "duplicate";
+    case Verdict::Kind::mismatch: return "mismatch";
+    case Verdict::Kind::too_old: return "too_old";
+  }
+  return "?";
+}
+
 // What one message would do.
 struct Rehearsed {
   struct Write {
@@ -29,7 +39,7 @@ struct Rehearsed {
   std::string partition;
   std::int64_t offset = 0;
   std::string id;  // empty: the message has none
-  std::string key;
+  std::optional<std::string> key;
   std::optional<Verdict::Kind> verdict;  // unset: the ledger was not asked
   Outcome outcome;                       // of a duplicate: the one that is recorded
   std::uint32_t attempts = 0;

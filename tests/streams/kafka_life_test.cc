@@ -339,7 +339,7 @@ TEST_F(KafkaLife, a_member_that_cannot_finish_still_leaves_its_group) {
   EXPECT_EQ(effects().size(), 200u);
 }
 
-TEST_F(KafkaLife, checking_a_file_does_not_disturb_the_group) {
+TEST_F(KafkaLife, checking_or_trying_a_file_does_not_disturb_the_group) {
   send(0, count);
   const std::string path = file(source(), store());
   Program run({"run", path, "--stats-every", "1"});
@@ -352,6 +352,8 @@ TEST_F(KafkaLife, checking_a_file_does_not_disturb_the_group) {
   const auto before = taken();
   EXPECT_EQ(run_once({"run", path, "--check"}).exit_code, 0);
   send(count, 2 * count);
+  const Answer tried = run_once({"run", path, "--try", "20"});
+  EXPECT_EQ(tried.exit_code, 0) << tried.err;
   EXPECT_TRUE(reaches(2 * count, seconds(30)));
   EXPECT_EQ(taken(), before) << "a partition changed its owner";
   EXPECT_LT(stop(run), stop_limit);

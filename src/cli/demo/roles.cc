@@ -57,15 +57,14 @@ Status run_pipeline(const std::string& role, std::string_view topic, Handler han
   auto store = ONCE_TRY(open_sqlite_store(settings.directory + "/shop.db"));
   auto log = ONCE_TRY(open_source(topic_url(settings, topic)));
   ForgetfulSource source(*log, journal, seed_of_process(settings));
-  options.batch_count_max = 50;  // a shop that is never far behind has small batches
-  operate::Patience none(0, [](const std::string&) {});  // its parent starts it again
-  const auto runner = ONCE_TRY(operate::Runner::make(
-      {.name = role,
-       .source = source,
-       .store = *store,
-       .handler = std::move(handler),
-       .options = std::move(options)},
-      none, [](const std::string&) {}, [](const Error&) {}));
+  options.batch_count_max = 50;   // a shop that is never far behind has small batches
+  operate::Patience none(0, {});  // its parent starts it again
+  const auto runner = ONCE_TRY(operate::Runner::make({.name = role,
+                                                      .source = source,
+                                                      .store = *store,
+                                                      .handler = std::move(handler),
+                                                      .options = std::move(options)},
+                                                     none));
   const Watcher watcher(*runner);
   const Status done = runner->run();
   ONCE_TRY(journal.line({{"end", done ? "asked" : done.error().tag}}));

@@ -27,11 +27,13 @@ struct Address {
   std::string member;            // of the group, known by this name after a restart; empty: dynamic
   bool start_committed = false;  // where the store has no position, start where the group was
   bool stop_at_end = false;
+  bool only_looks = false;  // reads all partitions, and is no member of the group
   std::vector<std::pair<std::string, std::string>> properties;  // in order; later ones win
 
   static Result<Address> parse(std::string_view url, Role role);
   // What a file with properties says; `name` is for the error, which shows no value.
   Status add_properties(std::string_view text, const std::string& name);
+  bool is_member() const { return !group.empty() && !only_looks; }
   // For people; holds no secret.
   std::string where() const;
 };

@@ -12,6 +12,7 @@
 
 #include "wire/kafka/envelope.h"
 #include "wire/kafka/leave.h"
+#include "wire/kafka/look.h"
 #include "wire/kafka/topic_settings.h"
 
 namespace once::kafka {
@@ -27,13 +28,14 @@ constexpr int hint_ms = 2'000;
 Settings consumer_settings(const Address& address) {
   Settings settings{
       {"group.id", address.group.empty() ? "once" : address.group},
-      {"enable.auto.commit", address.group.empty() ? "false" : "true"},
+      {"enable.auto.commit", address.is_member() ? "true" : "false"},
       {"enable.auto.offset.store", "false"},
       {"isolation.level", "read_committed"},
       {"auto.offset.reset", "error"},
       {"enable.partition.eof", "true"},
   };
-  if (!address.member.empty()) settings.emplace_back("group.instance.id", address.member);
+  if (address.is_member() && !address.member.empty())
+    settings.emplace_back("group.instance.id", address.member);
   return settings;
 }
 
@@ -151,7 +153,7 @@ Status KafkaSource::start() {
 }
 
 Status KafkaSource::join() {
-  if (address_.group.empty()) {
+  if (!address_.is_member()) {
     own_everything();
     joined_ = true;
     return {};
@@ -200,7 +202,7 @@ KafkaSource::~KafkaSource() {
   for (auto& [name, partition] : partitions_) let_go(partition);
   partitions_.clear();
   const bool is_destructible = rd_kafka_version() >= destructible_version ||
-                               address_.group.empty() || !joined_ || was_assigned_;
+                               !address_.is_member() || !joined_ || was_assigned_;
   const bool is_closed = !left_.exchange(true) && close_consumer(*client_, close_ms);
   if (!is_closed || !is_destructible) keep_until_exit(client_);
 }
@@ -497,7 +499,7 @@ void KafkaSource::wait(std::int64_t wait_ms) {
 
 // Only a hint, for people who watch the group's lag with Kafka's tools.
 Status KafkaSource::ack(std::span<const Delivery> done) {
-  if (address_.group.empty() || done.empty()) return {};
+  if (!address_.is_member() || done.empty()) return {};
   const auto found = partitions_.find(done.back().partition);
   if (found == partitions_.end() || !found->second.queue) return {};
   const PartitionList places(rd_kafka_topic_partition_list_new(1));
@@ -580,6 +582,12 @@ namespace once {
 
 Result<std::unique_ptr<Source>> open_kafka_source(std::string_view url) {
   return kafka::KafkaSource::open(ONCE_TRY(kafka::Address::parse(url, kafka::Role::source)));
+}
+
+Result<std::unique_ptr<Source>> kafka::open_source_to_look(std::string_view url) {
+  Address address = ONCE_TRY(Address::parse(url, Role::source));
+  address.only_looks = true;
+  return KafkaSource::open(address);
 }
 
 }  // namespace once

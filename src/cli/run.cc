@@ -154,6 +154,7 @@ std::string read_stdin() {
 
 Result<int> run_file(const RunFlags& flags, Output& output) {
   set_log(flags.running, output);
+  if (flags.check && flags.try_count > 0) return fail_usage("--check and --try exclude each other");
   const bool is_stdin = flags.path == "-";
   const std::string text =
       is_stdin ? read_stdin() : ONCE_TRY(read_file(system_files(), flags.path, plan_bytes_max));
@@ -185,8 +186,7 @@ void add_run(CLI::App& app, Context& context) {
       .add_option("--try", flags->try_count,
                   "Only show what the next N messages would do, and roll back")
       ->check(CLI::Range(1, 1000).description(""))
-      ->option_text("N")
-      ->excludes("--check");
+      ->option_text("N");
   add_running_flags(command, flags->running);
   add_output(command, context);
   command.footer(examples);

@@ -61,7 +61,7 @@ Status Runner::in_turn(const std::function<Status()>& work) {
   if (!ours) return {};
   if (stood_by)
     tell_turn(EventKind::took_over,
-              fmt::format("{}: runs the scope \"{}\" from here", job_.name, scope));
+              fmt::format("{}: this process runs the scope \"{}\" now", job_.name, scope));
   role.keep();
   return work();
 }

@@ -138,7 +138,7 @@ TEST_F(RunnerTest, says_that_it_goes_on_when_the_other_has_ended) {
   running->stop();
   elsewhere.join();
   standing_by.join();
-  EXPECT_TRUE(was_told("runs the scope \"copy\" from here"));
+  EXPECT_TRUE(was_told("this process runs the scope \"copy\" now"));
 }
 
 TEST_F(RunnerTest, refuses_a_job_that_leaves_a_destination_with_rows_behind) {

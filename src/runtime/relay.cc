@@ -165,7 +165,7 @@ class OutboxRelay final : public Relay {
     to.told_sender = sender;
     const bool ours = sender.empty();
     events_.tell({.kind = ours ? EventKind::took_over : EventKind::standing_by,
-                  .text = ours ? fmt::format("{}: sending from here", destination)
+                  .text = ours ? fmt::format("{}: this process sends", destination)
                                : fmt::format("{}: {} sends; standing by", destination, sender),
                   .subject = destination});
   }
@@ -356,7 +356,7 @@ class OutboxRelay final : public Relay {
     events_.count(
         {.severity = Severity::warning,
          .kind = EventKind::message_parked,
-         .text = fmt::format("{} can never accept message {}, which is parked (once outbox show): "
+         .text = fmt::format("{} can never accept message {}, which is parked (once outbox ls): "
                              "{}",
                              destination, poison.number, appended.refused->text),
          .subject = destination,

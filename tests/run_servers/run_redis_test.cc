@@ -2,6 +2,7 @@
 // `once run` on a real Redis: counters, sets and scores that every message changes once, also if it
 // is killed, and that a refused message leaves as they were.
 #include <gtest/gtest.h>
+#include <once/key_value.h>
 #include <once/open.h>
 
 #include <cstdlib>

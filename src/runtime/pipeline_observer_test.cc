@@ -185,10 +185,8 @@ TEST_F(PipelineObserver, partitions_that_change_hands_are_told_and_so_is_having_
   run_through(*pipeline,
               {[&] { return pipeline->statistics().applied == 3; },  // p1 has the same ids
                [&] { return pipeline->statistics().duplicates == 3; },
-               [&] {
-                 source_.revoke = true;
-                 return !told(EventKind::partitions_revoked).empty();
-               }});
+               [&] { return source_.revoke = true; },
+               [&] { return !told(EventKind::partitions_revoked).empty(); }});
   ASSERT_EQ(told(EventKind::partitions_assigned).size(), 1u);
   EXPECT_EQ(told(EventKind::partitions_assigned)[0].subject, "p0, p1");
   EXPECT_EQ(told(EventKind::partitions_revoked)[0].subject, "p0");

@@ -37,7 +37,9 @@ struct ParkedRecord {
   Message message;
 };
 
-// A line of the operation log: what was done to the books outside the flow of messages.
+// A line of the operation log: what was done to the books outside the flow of messages. A scope
+// keeps the newest 10,000 or so: older ones go when a partition is taken, the horizon moves or a
+// person changes something.
 struct OperationRecord {
   std::int64_t number = 0;
   std::int64_t at_ms = 0;
@@ -104,7 +106,13 @@ struct SetHorizon {  // may move back: ids that were forgotten in between then c
 struct RestartDestination {  // in the relay's scope: sequences count from 0, for a new producer
   std::string destination;
 };
-using Correction = std::variant<SetPosition, SetHorizon, RestartDestination>;
+// All that the scope has: ledger, positions, horizon, parked messages, claims and operation log.
+// What it has emitted is still sent. The line about it goes to the log of `store_scope`.
+struct DropScope {};
+using Correction = std::variant<SetPosition, SetHorizon, RestartDestination, DropScope>;
+
+// Where the operation log of the store itself is.
+inline constexpr std::string_view store_scope = "once.store";
 
 // The operator's hand: what a person changes in the books. Each call is one transaction and writes
 // a line with the reason to the operation log; an empty reason is refused.
@@ -112,8 +120,8 @@ class Repairs {
  public:
   virtual ~Repairs() = default;
 
-  // Frees an id on purpose: the next delivery with it counts as new. An id that is not in the
-  // ledger is an error with the tag "missing".
+  // Frees an id on purpose: the next delivery with it counts as new. The operation log keeps what
+  // the ledger had. An id that is not in the ledger is an error with the tag "missing".
   [[nodiscard]] virtual Status force(std::string_view scope, std::string_view id,
                                      std::string_view reason) = 0;
 

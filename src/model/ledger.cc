@@ -94,11 +94,13 @@ Error fenced_error(std::string_view scope, std::string_view partition, const Pos
           "scope \"{}\", partition \"{}\": the position is {} with fence {}, not {} with fence {}; "
           "{}",
           scope, partition, actual.offset, actual.fence, expected.offset, expected.fence,
-          went_back ? "the store is older than what this process has committed: it was restored "
-                      "from a backup, or a replica took over that had not received everything. "
-                      "Start again to go on from what the store has"
-                    : "another process has taken the partition since and goes on there, or the "
-                      "position was set by hand. Start again to take it back"),
+          went_back
+              ? "the store is older than what this process has committed: it was restored "
+                "from a backup, or a replica took over that had not received everything. "
+                "Start again to go on from what the store has"
+              : "another process has taken the partition since and goes on there, or the "
+                "position was set by hand. once status shows which process runs the scope; start "
+                "again to take it back"),
       std::nullopt};
 }
 
@@ -113,6 +115,15 @@ Error other_source_error(std::string_view scope, std::string_view partition, std
                   "copy with the same offsets, set the offset of the copy",
                   scope, partition, offset, stored_identity, offered_identity, scope, partition),
       std::nullopt};
+}
+
+Error with_position_hint(Error error, std::string_view scope, std::string_view partition) {
+  if (error.tag == "gone")
+    error.text += fmt::format(
+        "; to go on with the oldest message there is: once position set --scope {} --partition {} "
+        "--to first",
+        scope, partition);
+  return error;
 }
 
 Status check_reason(std::string_view reason) {
@@ -135,21 +146,29 @@ Status check_correction(const Correction& correction) {
                 fmt::format("{} is not a horizon; the smallest is 0, nothing is forgotten",
                             horizon->horizon_ms));
   }
-  return check_destination(std::get<RestartDestination>(correction).destination);
+  if (const auto* restart = std::get_if<RestartDestination>(&correction))
+    return check_destination(restart->destination);
+  return {};
 }
 
 std::string_view action_of(const Correction& correction) {
-  constexpr std::array<std::string_view, 3> actions{"set position", "set horizon",
-                                                    "restart destination"};
+  constexpr std::array<std::string_view, 4> actions{"set position", "set horizon",
+                                                    "restart destination", "drop scope"};
   return actions.at(correction.index());
 }
 
-std::string subject_of(const Correction& correction) {
+std::string subject_of(const Correction& correction, std::string_view scope) {
   if (const auto* to = std::get_if<SetPosition>(&correction))
     return fmt::format("{} to {}", to->partition, to->offset);
   if (const auto* horizon = std::get_if<SetHorizon>(&correction))
     return fmt::format("{}", horizon->horizon_ms);
-  return std::get<RestartDestination>(correction).destination;
+  if (const auto* restart = std::get_if<RestartDestination>(&correction))
+    return restart->destination;
+  return std::string(scope);
+}
+
+std::string_view log_scope_of(const Correction& correction, std::string_view scope) {
+  return std::holds_alternative<DropScope>(correction) ? store_scope : scope;
 }
 
 Error missing_id(std::string_view scope, std::string_view id) {
@@ -161,6 +180,12 @@ Error missing_parked(std::string_view scope, std::int64_t number) {
   return {Remedy::stop, "missing",
           fmt::format("scope \"{}\" has no parked message {}; nothing was changed", scope, number),
           std::nullopt};
+}
+
+std::string force_note(const LedgerRecord& was, std::string_view reason) {
+  return fmt::format("{} (was {}{}{}; {} offset {}, born {} ms, recorded {} ms)", reason,
+                     name_of(was.outcome.kind), was.outcome.detail.empty() ? "" : ": ",
+                     was.outcome.detail, was.partition, was.offset, was.born_ms, was.recorded_ms);
 }
 
 std::string replay_note(std::int64_t number, std::string_view destination,

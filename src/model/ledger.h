@@ -52,6 +52,9 @@ inline constexpr std::size_t name_bytes_max = 255;  // of scopes, partitions, de
 [[nodiscard]] Error other_source_error(std::string_view scope, std::string_view partition,
                                        std::int64_t offset, std::string_view stored_identity,
                                        std::string_view offered_identity);
+// The error of a position that the source does not have, with the command that moves it.
+[[nodiscard]] Error with_position_hint(Error error, std::string_view scope,
+                                       std::string_view partition);
 // Whether a stored and an offered identity contradict each other; what is unknown does not.
 constexpr bool is_other_source(std::string_view stored, std::string_view offered) {
   return !stored.empty() && !offered.empty() && stored != offered;
@@ -63,12 +66,20 @@ constexpr bool is_other_source(std::string_view stored, std::string_view offered
 [[nodiscard]] Status check_correction(const Correction& correction);
 // How the operation log calls it, and what it is about.
 [[nodiscard]] std::string_view action_of(const Correction& correction);
-[[nodiscard]] std::string subject_of(const Correction& correction);
+[[nodiscard]] std::string subject_of(const Correction& correction, std::string_view scope);
+
+// Which scope's log has the line.
+[[nodiscard]] std::string_view log_scope_of(const Correction& correction, std::string_view scope);
+
+// Lines of the operation log that a scope keeps.
+inline constexpr std::int64_t operations_max = 10'000;
 
 // The errors of a person who asks for what is not there.
 [[nodiscard]] Error missing_id(std::string_view scope, std::string_view id);
 [[nodiscard]] Error missing_parked(std::string_view scope, std::int64_t number);
-// What the operation log says of a replay and of a drop: the reason, and what it was about.
+// What the operation log says of an id that is freed, of a replay and of a drop: the reason, and
+// what it was about.
+[[nodiscard]] std::string force_note(const LedgerRecord& was, std::string_view reason);
 [[nodiscard]] std::string replay_note(std::int64_t number, std::string_view destination,
                                       std::string_view reason);
 [[nodiscard]] std::string drop_note(std::int64_t number, std::string_view reason);

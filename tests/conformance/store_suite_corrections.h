@@ -200,4 +200,79 @@ TEST_P(RepairSuite, nonsense_and_corrections_without_a_reason_change_nothing) {
   EXPECT_EQ(records().horizon_ms("shop").value(), 4000);
 }
 
+TEST_P(RepairSuite, a_scope_that_is_dropped_leaves_nothing_but_a_line_of_the_store) {
+  park_the_odd_ones();
+  const Position owner = store().take("shop", "p0", "topic").value();
+  ASSERT_TRUE(store().take("other", "p0", "topic"));
+  ASSERT_EQ(kind_of(entry("kept"), "other"), Kind::fresh);
+  const ClaimRequest request{.id = "claim"};
+  ASSERT_TRUE(claims().claim("shop", {.owner = "me", .lease_ms = 60'000}, std::span(&request, 1)));
+  forget_all(100);
+  EXPECT_EQ(repairs().correct("shop", DropScope{}, "").error().tag, "config");
+  ASSERT_TRUE(repairs().correct("shop", DropScope{}, "it is not used any more"));
+  {
+    auto transaction = begin();
+    const Status moved = transaction->advance("p0", owner, 10);
+    EXPECT_TRUE(!moved || !transaction->commit()) << "its owner must be fenced";
+  }
+  reopen();
+  const std::vector<std::string> scopes = records().scopes().value();
+  EXPECT_EQ(std::count(scopes.begin(), scopes.end(), "shop"), 0);
+  EXPECT_EQ(std::count(scopes.begin(), scopes.end(), "other"), 1);
+  EXPECT_TRUE(records().ledger("shop", "", 100).value().empty());
+  EXPECT_TRUE(records().parked("shop", 0, 100).value().empty());
+  EXPECT_TRUE(records().operations("shop", 0, 100).value().empty());
+  EXPECT_TRUE(claims().claims("shop", std::nullopt, "", 100).value().empty());
+  const ScopeRecord described = records().describe("shop").value();
+  EXPECT_EQ(described.horizon_ms, 0);
+  EXPECT_TRUE(described.partitions.empty());
+  EXPECT_EQ(kind_of(entry("kept"), "other"), Kind::duplicate);
+  EXPECT_EQ(kind_of(entry_of(order(2))), Kind::fresh);
+  const auto lines = records().operations(store_scope, 0, 100).value();
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back().action, "drop scope");
+  EXPECT_EQ(lines.back().subject, "shop");
+  EXPECT_EQ(lines.back().reason, "it is not used any more");
+  // A second time there is nothing to do, which does no harm.
+  EXPECT_TRUE(repairs().correct("never used", DropScope{}, "why not"));
+}
+
+// All lines of the log are numbered and dated, and the newest are those that are kept.
+TEST_P(RepairSuite, the_operation_log_of_a_scope_has_a_limit) {
+  constexpr int count = 10'300;
+  constexpr int batch = 2'060;
+  for (int first = 0; first < count; first += batch) {
+    auto transaction = begin();
+    for (int i = first; i < first + batch; ++i) {
+      const std::string id = "m" + std::to_string(i);
+      ASSERT_TRUE(transaction->settle(delivery(id, i), parked("no")));
+    }
+    ASSERT_TRUE(transaction->commit());
+  }
+  ASSERT_TRUE(store().take("shop", "p0"));
+  std::vector<OperationRecord> lines;
+  while (true) {
+    const auto page =
+        records().operations("shop", lines.empty() ? 0 : lines.back().number, 5'000).value();
+    lines.insert(lines.end(), page.begin(), page.end());
+    if (page.size() < 5'000) break;
+  }
+  EXPECT_GE(lines.size(), 10'000u);
+  EXPECT_LE(lines.size(), 10'200u);
+  EXPECT_EQ(lines.back().action, "take");
+  EXPECT_EQ(lines[lines.size() - 2].subject, "m" + std::to_string(count - 1));
+}
+
+TEST_P(RepairSuite, the_log_keeps_the_record_of_an_id_that_was_freed) {
+  park_the_odd_ones();
+  const LedgerRecord was = records().find("shop", "m1").value().value();
+  ASSERT_TRUE(repairs().force("shop", "m1", "send it again"));
+  const auto line = done_by_hand().at(0);
+  EXPECT_EQ(line.action, "force");
+  EXPECT_EQ(line.subject, "m1");
+  EXPECT_EQ(line.reason, "send it again (was parked: " + was.outcome.detail + "; " + was.partition +
+                             " offset 1, born " + std::to_string(was.born_ms) + " ms, recorded " +
+                             std::to_string(was.recorded_ms) + " ms)");
+}
+
 }  // namespace once::testing

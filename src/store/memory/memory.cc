@@ -194,11 +194,8 @@ Result<std::vector<LedgerRecord>> MemoryStore::ledger(std::string_view scope,
   const MemoryState::Scope* books = find_scope(scope);
   if (books == nullptr) return records;
   for (auto at = books->ledger.lower_bound(from_id);
-       at != books->ledger.end() && records.size() < count_max; ++at) {
-    const MemoryState::LedgerRow& row = at->second;
-    records.push_back({at->first, row.fingerprint, row.outcome, row.born_ms, row.recorded_ms,
-                       row.partition, row.offset});
-  }
+       at != books->ledger.end() && records.size() < count_max; ++at)
+    records.push_back(at->second.record(at->first));
   return records;
 }
 
@@ -279,9 +276,12 @@ Status MemoryStore::check_fence(std::string_view destination, std::uint64_t fenc
 
 void MemoryStore::log_operation(std::string_view scope, std::string_view action,
                                 std::string_view subject, std::string_view reason) {
-  scope_at(scope).operations.push_back({++state_.last_operation_number, clock_.now_ms(),
-                                        std::string(action), std::string(subject),
-                                        std::string(reason)});
+  std::vector<OperationRecord>& lines = scope_at(scope).operations;
+  lines.push_back({++state_.last_operation_number, clock_.now_ms(), std::string(action),
+                   std::string(subject), std::string(reason)});
+  constexpr std::size_t surplus_max = 100;  // many go at once
+  if (lines.size() > operations_max + surplus_max)
+    lines.erase(lines.begin(), lines.end() - operations_max);
 }
 
 Error MemoryStore::lost_answer() {

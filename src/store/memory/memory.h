@@ -36,6 +36,10 @@ struct MemoryState {
     std::int64_t recorded_ms = 0;
     std::string partition;
     std::int64_t offset = 0;
+
+    LedgerRecord record(std::string_view id) const {
+      return {std::string(id), fingerprint, outcome, born_ms, recorded_ms, partition, offset};
+    }
   };
   struct Scope {
     std::map<std::string, LedgerRow, std::less<>> ledger;

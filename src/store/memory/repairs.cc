@@ -48,9 +48,11 @@ Status MemoryStore::force(std::string_view scope, std::string_view id, std::stri
   ONCE_TRY(check_reason(reason));
   const std::lock_guard lock(mutex_);
   const MemoryState::Scope* books = find_scope(scope);
-  if (books == nullptr || !books->ledger.contains(id)) return fail(missing_id(scope, id));
+  if (books == nullptr) return fail(missing_id(scope, id));
+  const auto row = books->ledger.find(id);
+  if (row == books->ledger.end()) return fail(missing_id(scope, id));
   (void)ONCE_TRY(write([&] {
-    log_operation(scope, "force", id, reason);
+    log_operation(scope, "force", id, force_note(row->second.record(id), reason));
     return free_id(scope, id, false);
   }));
   return {};
@@ -125,8 +127,11 @@ Status MemoryStore::correct(std::string_view scope, const Correction& correction
       scope_at(scope).horizon_ms = horizon->horizon_ms;
     } else if (const auto* restart = std::get_if<RestartDestination>(&correction)) {
       restart_destination(restart->destination);
+    } else {
+      state_.scopes.erase(std::string(scope));
     }
-    log_operation(scope, action_of(correction), subject_of(correction), reason);
+    log_operation(log_scope_of(correction, scope), action_of(correction),
+                  subject_of(correction, scope), reason);
     return true;
   }));
   return {};

@@ -4,6 +4,7 @@
 #include "model/compact_id.h"
 #include "model/ledger.h"
 #include "store/redis/redis.h"
+#include "store/redis/row.h"
 #include "store/redis/script.h"
 #include "store/redis/stream.h"
 
@@ -13,12 +14,17 @@ Status RedisStore::force(std::string_view scope, std::string_view id, std::strin
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_id(id));
   ONCE_TRY(check_reason(reason));
-  RedisCall call = script(books(), redis_scripts::force_id,
-                          {books().key("ledger", scope), books().key("operations", scope)});
-  call.add(CompactId(id).bytes()).add(id).add(reason);
-  const RedisAnswer answer = ONCE_TRY(ask(call, RedisStage::write));
-  if (answer.at(0).text() != "ok") return fail(missing_id(scope, id));
-  return {};
+  const CompactId compact(id);
+  while (true) {
+    const RedisAnswer row = ONCE_TRY(
+        ask(command({"HGET", books().key("ledger", scope), compact.bytes()}), RedisStage::read));
+    if (row.is_nil()) return fail(missing_id(scope, id));
+    const LedgerRecord was = ONCE_TRY(ledger_record(id, row.text()));
+    RedisCall call = script(books(), redis_scripts::force_id,
+                            {books().key("ledger", scope), books().key("operations", scope)});
+    call.add(compact.bytes()).add(id).add(force_note(was, reason)).add(row.text());
+    if (ONCE_TRY(ask(call, RedisStage::write)).at(0).text() == "ok") return {};
+  }
 }
 
 // The ids of parked messages, which never change while they are parked.
@@ -82,7 +88,7 @@ Status RedisStore::set_position(std::string_view scope, const SetPosition& to,
       books(), redis_scripts::set_position,
       {books().key("scopes"), books().key("positions", scope), books().key("operations", scope)});
   call.add(scope).add(to.partition).add(to.offset);
-  call.add(action_of(to)).add(subject_of(to)).add(reason);
+  call.add(action_of(to)).add(subject_of(to, scope)).add(reason);
   ONCE_TRY(ask(call, RedisStage::write));
   return {};
 }
@@ -95,7 +101,26 @@ Status RedisStore::restart_destination(std::string_view scope, const RestartDest
                            books().key("operations", scope), books().key("routes", destination),
                            books().key("sequences", destination)});
   call.add(scope).add(relay_scope).add(destination);
-  call.add(action_of(restart)).add(subject_of(restart)).add(reason);
+  call.add(action_of(restart)).add(subject_of(restart, scope)).add(reason);
+  ONCE_TRY(ask(call, RedisStage::write));
+  return {};
+}
+
+// The books last, in one step with the line about it: what fails half-way can be repeated.
+Status RedisStore::drop_scope(std::string_view scope, std::string_view reason) {
+  if (keys_.shards().size() > 1)
+    for (const RedisPlace& shard : keys_.shards()) {
+      RedisCall call =
+          script(shard, redis_scripts::drop_scope,
+                 {shard.key("scopes"), shard.key("claims", scope), shard.key("horizon", scope)});
+      ONCE_TRY(ask(call.add(scope), RedisStage::write));
+    }
+  RedisCall call = script(books(), redis_scripts::drop_scope,
+                          {books().key("scopes"), books().key("operations", store_scope),
+                           books().key("positions", scope), books().key("ledger", scope),
+                           books().key("horizon", scope), books().key("parked", scope),
+                           books().key("claims", scope), books().key("operations", scope)});
+  call.add(scope).add(store_scope).add(action_of(DropScope{})).add(reason);
   ONCE_TRY(ask(call, RedisStage::write));
   return {};
 }
@@ -109,8 +134,10 @@ Status RedisStore::correct(std::string_view scope, const Correction& correction,
     return set_position(scope, *to, reason);
   if (const auto* horizon = std::get_if<SetHorizon>(&correction))
     return write_horizon(scope, horizon->horizon_ms, redis_scripts::set_horizon,
-                         {action_of(correction), subject_of(correction), reason});
-  return restart_destination(scope, std::get<RestartDestination>(correction), reason);
+                         {action_of(correction), subject_of(correction, scope), reason});
+  if (const auto* restart = std::get_if<RestartDestination>(&correction))
+    return restart_destination(scope, *restart, reason);
+  return drop_scope(scope, reason);
 }
 
 }  // namespace once

@@ -58,9 +58,10 @@ local function last_number(stream)
   end
 end
 
+-- A stream is trimmed by whole nodes: it keeps some lines more than it has to.
 local function log(stream, number, action, subject, reason)
-  redis.call('XADD', stream, digits(number) .. '-0', 'at', digits(now_ms()), 'action', action,
-    'subject', subject, 'reason', reason)
+  redis.call('XADD', stream, 'MAXLEN', '~', 10000, digits(number) .. '-0', 'at', digits(now_ms()),
+    'action', action, 'subject', subject, 'reason', reason)
 end
 
 local function row_at(stream, number)
@@ -474,12 +475,30 @@ log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])
 return {'ok'}
 )lua");
 
-// keys: ledger, operations. words: 2 id as it is kept, 3 id, 4 reason.
+// keys: ledger, operations. words: 2 id as it is kept, 3 id, 4 note, 5 the row that the note tells
+// of.
 const RedisScript force_id = made_of(R"lua(
-if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return {'missing'} end
+if redis.call('HGET', KEYS[1], ARGV[2]) ~= ARGV[5] then return {'changed'} end
 local operation = last_number(KEYS[2])
 redis.call('HDEL', KEYS[1], ARGV[2])
 log(KEYS[2], operation + 1, 'force', ARGV[3], ARGV[4])
+return {'ok'}
+)lua");
+
+// keys: 1 scopes; for the books 2 the operations of the store itself; then those that go. words:
+// 2 scope; for the books 3 the scope of the store itself, 4 action, 5 reason.
+const RedisScript drop_scope = made_of(R"lua(
+local first, operation = 2, nil
+redis.call('SCARD', KEYS[1])
+if #ARGV > 2 then
+  first, operation = 3, last_number(KEYS[2])
+end
+redis.call('SREM', KEYS[1], ARGV[2])
+for i = first, #KEYS do redis.call('UNLINK', KEYS[i]) end
+if operation then
+  redis.call('SADD', KEYS[1], ARGV[3])
+  log(KEYS[2], operation + 1, ARGV[4], ARGV[2], ARGV[5])
+end
 return {'ok'}
 )lua");
 

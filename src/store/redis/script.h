@@ -28,6 +28,7 @@ extern const RedisScript restart_destination;
 extern const RedisScript set_position;
 
 extern const RedisScript force_id;
+extern const RedisScript drop_scope;
 extern const RedisScript replay;
 extern const RedisScript drop;
 

@@ -21,28 +21,31 @@ Result<std::vector<std::string>> ServerStore::scopes() {
   return names;
 }
 
+LedgerRecord ledger_record_in(const SqlAnswer& answer, int row) {
+  LedgerRecord record;
+  record.id = expand_id(answer.bytes(row, 0));
+  record.fingerprint = fingerprint_from(answer.bytes(row, 1));
+  record.outcome = {static_cast<Outcome::Kind>(answer.number(row, 2)), answer.bytes(row, 3), 0};
+  record.born_ms = answer.number(row, 4);
+  record.recorded_ms = answer.number(row, 5);
+  record.offset = answer.number(row, 6);
+  record.partition = answer.bytes(row, 7);
+  return record;
+}
+
 Result<std::vector<LedgerRecord>> ServerStore::ledger(std::string_view scope,
                                                       std::string_view from_id,
                                                       std::size_t count_max) {
   const Lease lease = ONCE_TRY(lend());
   const CompactId from(from_id);
-  const auto answer = ONCE_TRY(
-      lease->ask("SELECT id, fingerprint, outcome, result, born_ms, recorded_ms, at_offset, "
-                 "(SELECT name FROM once_name WHERE number = source_partition) FROM once_ledger "
-                 "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
-                 "ORDER BY id LIMIT ?",
-                 {Blob{scope}, Blob{from.bytes()}, count_max}));
+  const auto answer = ONCE_TRY(lease->ask(
+      fmt::format("SELECT {} FROM once_ledger "
+                  "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
+                  "ORDER BY id LIMIT ?",
+                  record_columns),
+      {Blob{scope}, Blob{from.bytes()}, count_max}));
   std::vector<LedgerRecord> records;
-  for (int row = 0; row < answer->rows(); ++row) {
-    LedgerRecord& record = records.emplace_back();
-    record.id = expand_id(answer->bytes(row, 0));
-    record.fingerprint = fingerprint_from(answer->bytes(row, 1));
-    record.outcome = {static_cast<Outcome::Kind>(answer->number(row, 2)), answer->bytes(row, 3), 0};
-    record.born_ms = answer->number(row, 4);
-    record.recorded_ms = answer->number(row, 5);
-    record.offset = answer->number(row, 6);
-    record.partition = answer->bytes(row, 7);
-  }
+  for (int row = 0; row < answer->rows(); ++row) records.push_back(ledger_record_in(*answer, row));
   return records;
 }
 

@@ -14,10 +14,15 @@ Status ServerStore::force(std::string_view scope, std::string_view id, std::stri
   const std::int64_t number = ONCE_TRY(number_of(scope));
   return write([&](SqlConnection& connection) -> Status {
     const CompactId compact(id);
-    const auto gone = ONCE_TRY(connection.ask("DELETE FROM once_ledger WHERE scope = ? AND id = ?",
-                                              {number, Blob{compact.bytes()}}));
-    if (gone->touched() == 0) return fail(missing_id(scope, id));
-    return log_operation(connection, number, "force", id, reason);
+    const auto was = ONCE_TRY(connection.ask(
+        fmt::format("SELECT {} FROM once_ledger WHERE scope = ? AND id = ? FOR UPDATE",
+                    record_columns),
+        {number, Blob{compact.bytes()}}));
+    if (was->rows() == 0) return fail(missing_id(scope, id));
+    ONCE_TRY(connection.send("DELETE FROM once_ledger WHERE scope = ? AND id = ?",
+                             {number, Blob{compact.bytes()}}));
+    return log_operation(connection, number, "force", id,
+                         force_note(ledger_record_in(*was, 0), reason));
   });
 }
 
@@ -110,12 +115,21 @@ Status ServerStore::restart_destination(SqlConnection& connection, std::string_v
   return connection.send("DELETE FROM once_route WHERE destination = ?", {name});
 }
 
+// Positions first: this waits for an owner that is about to commit, and fences it.
+Status ServerStore::drop_scope(SqlConnection& connection, std::int64_t scope) {
+  for (const char* table : {"once_position", "once_ledger", "once_horizon", "once_parked",
+                            "once_claim", "once_operation"})
+    ONCE_TRY(connection.send(fmt::format("DELETE FROM {} WHERE scope = ?", table), {scope}));
+  return {};
+}
+
 Status ServerStore::correct(std::string_view scope, const Correction& correction,
                             std::string_view reason) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_reason(reason));
   ONCE_TRY(check_correction(correction));
   const std::int64_t number = ONCE_TRY(number_of(scope));
+  const std::int64_t log = ONCE_TRY(number_of(log_scope_of(correction, scope)));
   return write([&](SqlConnection& connection) -> Status {
     if (const auto* to = std::get_if<SetPosition>(&correction)) {
       const std::int64_t partition = ONCE_TRY(number_of(to->partition));
@@ -125,7 +139,10 @@ Status ServerStore::correct(std::string_view scope, const Correction& correction
       ONCE_TRY(set_horizon(connection, number, horizon->horizon_ms));
     if (const auto* restart = std::get_if<RestartDestination>(&correction))
       ONCE_TRY(restart_destination(connection, restart->destination));
-    return log_operation(connection, number, action_of(correction), subject_of(correction), reason);
+    if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(connection, number));
+    ONCE_TRY(log_operation(connection, log, action_of(correction), subject_of(correction, scope),
+                           reason));
+    return trim_operations(connection, log);
   });
 }
 

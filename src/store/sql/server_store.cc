@@ -132,6 +132,7 @@ Result<Position> ServerStore::take(std::string_view scope, std::string_view part
                          scope_number, partition_number}));
     ONCE_TRY(log_operation(connection, scope_number, "take", partition,
                            fmt::format("fence {}", taken.position.fence)));
+    ONCE_TRY(trim_operations(connection, scope_number));
     return taken.position;
   });
 }
@@ -166,6 +167,15 @@ Status ServerStore::log_operation(SqlConnection& connection, std::int64_t scope,
       {scope, Blob{action}, Blob{subject}, Blob{reason}});
 }
 
+// The select is nested because MySQL deletes from no table that the statement reads itself.
+Status ServerStore::trim_operations(SqlConnection& connection, std::int64_t scope) {
+  return connection.send(
+      "DELETE FROM once_operation WHERE scope = ? AND number <= (SELECT number FROM "
+      "(SELECT number FROM once_operation WHERE scope = ? ORDER BY number DESC LIMIT 1 OFFSET ?) "
+      "AS oldest)",
+      {scope, scope, operations_max});
+}
+
 // --- forgetting. The horizon is moved by somebody who is alone with it: whoever admits at that
 // moment shares a lock until its commit, and whoever admits later sees the new horizon. Then rows
 // go, some per call.
@@ -181,8 +191,9 @@ Status ServerStore::move_horizon(std::int64_t scope, std::int64_t horizon_ms) {
         "DELETE FROM once_operation WHERE action = ? AND number = (SELECT newest FROM "
         "(SELECT max(number) AS newest FROM once_operation WHERE scope = ?) AS last_line)",
         {Blob{"forget"}, scope}));
-    return log_operation(connection, scope, "forget", fmt::format("{}", horizon_ms),
-                         "the horizon moved");
+    ONCE_TRY(log_operation(connection, scope, "forget", fmt::format("{}", horizon_ms),
+                           "the horizon moved"));
+    return trim_operations(connection, scope);
   });
 }
 

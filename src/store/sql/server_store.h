@@ -29,6 +29,12 @@ inline constexpr std::string_view position_columns =
     "at_offset, fence, witness_offset, witness_digest";
 Position position_in(const SqlAnswer& answer, int row, int column = 0);
 
+// The columns of a ledger record, and the record in a row of them.
+inline constexpr std::string_view record_columns =
+    "id, fingerprint, outcome, result, born_ms, recorded_ms, at_offset, "
+    "(SELECT name FROM once_name WHERE number = source_partition)";
+LedgerRecord ledger_record_in(const SqlAnswer& answer, int row);
+
 // The largest sequence of a route; the next number stands for none where NULL cannot
 // (SqlWords::send_order).
 inline constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
@@ -149,6 +155,7 @@ class ServerStore : public Store,
   Status check_tables(std::string_view statement);
   Status log_operation(SqlConnection& connection, std::int64_t scope, std::string_view action,
                        std::string_view subject, std::string_view reason);
+  Status trim_operations(SqlConnection& connection, std::int64_t scope);
   // `how` is put behind the read.
   Result<Position> read_position(std::string_view scope, std::string_view partition,
                                  std::string_view how);
@@ -198,6 +205,7 @@ class ServerStore : public Store,
                       std::int64_t offset);
   Status set_horizon(SqlConnection& connection, std::int64_t scope, std::int64_t horizon_ms);
   Status restart_destination(SqlConnection& connection, std::string_view destination);
+  static Status drop_scope(SqlConnection& connection, std::int64_t scope);
   Result<std::string> unpark(SqlConnection& connection, std::string_view scope,
                              std::int64_t scope_number, std::int64_t number);
 

@@ -77,7 +77,8 @@ Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms
         "(SELECT max(number) FROM once_operation WHERE scope = ?)",
         {clock_.now_ms(), Blob{subject}, number}));
     if (writer.changes() == 1) return {};
-    return log_operation(number, "forget", subject, "the horizon moved");
+    ONCE_TRY(log_operation(number, "forget", subject, "the horizon moved"));
+    return trim_operations(number);
   });
 }
 

@@ -26,32 +26,38 @@ Result<std::vector<std::string>> SqliteStore::scopes() {
 Result<std::vector<LedgerRecord>> SqliteStore::ledger(std::string_view scope,
                                                       std::string_view from_id,
                                                       std::size_t count_max) {
-  return read([&](Connection& reader) -> Result<std::vector<LedgerRecord>> {
-    Statement statement = ONCE_TRY(
-        reader.prepare("SELECT id, fingerprint, outcome, result, born_ms, recorded_ms, offset, "
-                       "(SELECT name FROM once_name WHERE number = partition) FROM once_ledger "
-                       "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
-                       "ORDER BY id LIMIT ?"));
-    const CompactId from(from_id);
-    statement.bind_text(1, scope);
-    statement.bind_blob(2, from.bytes());
-    statement.bind(3, static_cast<std::int64_t>(count_max));
-    std::vector<LedgerRecord> records;
-    int code = statement.step();
-    for (; code == SQLITE_ROW; code = statement.step()) {
-      LedgerRecord& record = records.emplace_back();
-      record.id = expand_id(statement.bytes(0));
-      record.fingerprint = fingerprint_from(statement.bytes(1));
-      record.outcome = {static_cast<Outcome::Kind>(statement.number(2)),
-                        std::string(statement.bytes(3)), 0};
-      record.born_ms = statement.number(4);
-      record.recorded_ms = statement.number(5);
-      record.offset = statement.number(6);
-      record.partition = statement.bytes(7);
-    }
-    if (code != SQLITE_DONE) return fail(reader.error(code, "read the ledger"));
-    return records;
+  return read([&](Connection& reader) {
+    return ledger_in(reader, scope, CompactId(from_id).bytes(), count_max);
   });
+}
+
+Result<std::vector<LedgerRecord>> SqliteStore::ledger_in(Connection& connection,
+                                                         std::string_view scope,
+                                                         std::string_view from_compact_id,
+                                                         std::size_t count_max) {
+  Statement statement = ONCE_TRY(
+      connection.prepare("SELECT id, fingerprint, outcome, result, born_ms, recorded_ms, offset, "
+                         "(SELECT name FROM once_name WHERE number = partition) FROM once_ledger "
+                         "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
+                         "ORDER BY id LIMIT ?"));
+  statement.bind_text(1, scope);
+  statement.bind_blob(2, from_compact_id);
+  statement.bind(3, static_cast<std::int64_t>(count_max));
+  std::vector<LedgerRecord> records;
+  int code = statement.step();
+  for (; code == SQLITE_ROW; code = statement.step()) {
+    LedgerRecord& record = records.emplace_back();
+    record.id = expand_id(statement.bytes(0));
+    record.fingerprint = fingerprint_from(statement.bytes(1));
+    record.outcome = {static_cast<Outcome::Kind>(statement.number(2)),
+                      std::string(statement.bytes(3)), 0};
+    record.born_ms = statement.number(4);
+    record.recorded_ms = statement.number(5);
+    record.offset = statement.number(6);
+    record.partition = statement.bytes(7);
+  }
+  if (code != SQLITE_DONE) return fail(connection.error(code, "read the ledger"));
+  return records;
 }
 
 Result<std::vector<ParkedRecord>> SqliteStore::parked(std::string_view scope,

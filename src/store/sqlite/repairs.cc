@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include "model/compact_id.h"
 
+#include "model/compact_id.h"
 #include "model/ledger.h"
 #include "store/sqlite/sqlite.h"
 
@@ -17,10 +17,11 @@ Status SqliteStore::force(std::string_view scope, std::string_view id, std::stri
   return write([&](Connection& writer) -> Status {
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
     const CompactId compact(id);
+    const auto was = ONCE_TRY(ledger_in(writer, scope, compact.bytes(), 1));
+    if (was.empty() || was.front().id != id) return fail(missing_id(scope, id));
     ONCE_TRY(writer.run("DELETE FROM once_ledger WHERE scope = ? AND id = ?",
                         {number, Blob{compact.bytes()}}));
-    if (writer.changes() == 0) return fail(missing_id(scope, id));
-    return log_operation(number, "force", id, reason);
+    return log_operation(number, "force", id, force_note(was.front(), reason));
   });
 }
 
@@ -106,6 +107,13 @@ Status SqliteStore::restart_destination(Connection& writer, const RestartDestina
       {relay, name, first_fence()});
 }
 
+Status SqliteStore::drop_scope(Connection& writer, std::int64_t scope) {
+  for (const char* table : {"once_position", "once_ledger", "once_horizon", "once_parked",
+                            "once_claim", "once_operation"})
+    ONCE_TRY(writer.run(fmt::format("DELETE FROM {} WHERE scope = ?", table), {scope}));
+  return {};
+}
+
 Status SqliteStore::correct(std::string_view scope, const Correction& correction,
                             std::string_view reason) {
   ONCE_TRY(check_scope(scope));
@@ -120,7 +128,10 @@ Status SqliteStore::correct(std::string_view scope, const Correction& correction
                           {number, horizon->horizon_ms}));
     if (const auto* restart = std::get_if<RestartDestination>(&correction))
       ONCE_TRY(restart_destination(writer, *restart));
-    return log_operation(number, action_of(correction), subject_of(correction), reason);
+    if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(writer, number));
+    const std::int64_t log = ONCE_TRY(names_.number_of(writer, log_scope_of(correction, scope)));
+    ONCE_TRY(log_operation(log, action_of(correction), subject_of(correction, scope), reason));
+    return trim_operations(log);
   });
 }
 

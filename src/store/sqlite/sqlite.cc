@@ -228,6 +228,7 @@ Result<Position> SqliteStore::take(std::string_view scope, std::string_view part
                                      Blob{source_identity.empty() ? stored : source_identity}})));
     ONCE_TRY(
         log_operation(scope_number, "take", partition, fmt::format("fence {}", position.fence)));
+    ONCE_TRY(trim_operations(scope_number));
     return position;
   });
 }
@@ -263,6 +264,13 @@ Status SqliteStore::log_operation(std::int64_t scope, std::string_view action,
   return writer_->run(
       "INSERT INTO once_operation (scope, at_ms, action, subject, reason) VALUES (?, ?, ?, ?, ?)",
       {scope, clock_.now_ms(), action, Blob{subject}, reason});
+}
+
+Status SqliteStore::trim_operations(std::int64_t scope) {
+  return writer_->run(
+      "DELETE FROM once_operation WHERE scope = ?1 AND number <= (SELECT number FROM "
+      "once_operation WHERE scope = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+      {scope, operations_max});
 }
 
 Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path) {

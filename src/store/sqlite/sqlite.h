@@ -126,6 +126,9 @@ class SqliteStore final : public Store,
   Result<std::vector<std::string>> scopes() override;
   Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
                                            std::size_t count_max) override;
+  static Result<std::vector<LedgerRecord>> ledger_in(Connection& connection, std::string_view scope,
+                                                     std::string_view from_compact_id,
+                                                     std::size_t count_max);
   Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
                                            std::size_t count_max) override;
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
@@ -142,6 +145,7 @@ class SqliteStore final : public Store,
                  std::string_view reason) override;
   Status set_position(Connection& writer, std::int64_t scope, const SetPosition& to);
   Status restart_destination(Connection& writer, const RestartDestination& restart);
+  static Status drop_scope(Connection& writer, std::int64_t scope);
 
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
                                          std::span<const ClaimRequest> requests) override;
@@ -189,6 +193,7 @@ class SqliteStore final : public Store,
 
   Status log_operation(std::int64_t scope, std::string_view action, std::string_view subject,
                        std::string_view reason);
+  Status trim_operations(std::int64_t scope);
   static Result<Position> position_of(Connection& connection, std::string_view scope,
                                       std::string_view partition);
   std::uint64_t first_fence() const;

@@ -56,6 +56,7 @@ class Comparison {
       return;
     }
     const std::uint64_t expected = once_each_ ? 1 : from;
+    report.duplicates += from - expected;
     report.copied += std::min(to, expected);
     report.missing += expected > to ? expected - to : 0;
     report.doubled += to > expected ? to - expected : 0;

@@ -16,6 +16,7 @@ struct BridgeReport {
   std::uint64_t doubled = 0;
   std::uint64_t others = 0;      // only in the second topic; no fault
   std::uint64_t without_id = 0;  // by the rule, in the first topic: these were parked
+  std::uint64_t duplicates = 0;  // messages of the first topic whose id came before: not copied
 
   bool is_clean() const { return missing == 0 && doubled == 0; }
 };

@@ -3,6 +3,7 @@
 
 #include <once/open.h>
 
+#include "audit/looking_url.h"
 #include "base/url.h"
 
 namespace once::audit {
@@ -16,7 +17,8 @@ Result<std::string> url_that_ends(const std::string& url) {
 Status read_to_end(const std::string& url, const std::function<Status(const Delivery&)>& take) {
   constexpr std::size_t count_max = 1000;
   constexpr std::int64_t wait_ms = 1000;
-  const auto source = ONCE_TRY(open_source(ONCE_TRY(url_that_ends(url))));
+  const LookingUrl looking = ONCE_TRY(looking_url(url));
+  const auto source = ONCE_TRY(open_source(ONCE_TRY(url_that_ends(looking.source))));
   while (true) {
     const Batch batch = ONCE_TRY(source->poll(count_max, wait_ms));
     if (batch.event == Batch::Event::end) return {};

@@ -21,7 +21,9 @@ std::array<std::uint8_t, 16> digest_of_id(std::string_view id) {
 }
 
 StreamAudit::StreamAudit(AuditOptions options)
-    : options_(std::move(options)), sorter_(options_.directory, options_.bytes_max) {}
+    : options_(std::move(options)), sorter_(options_.directory, options_.bytes_max) {
+  report_.id_is_expected = options_.id_is_expected;
+}
 
 std::uint32_t StreamAudit::number_of(std::string_view partition) {
   const auto found = numbers_.find(partition);

@@ -43,12 +43,16 @@ struct AuditReport {
   std::uint64_t missing = 0;          // sequences in these gaps
   std::vector<Doubled> doubled = {};  // the first of them ...
   std::vector<Gap> gap_list = {};     // ... and of these
+  bool id_is_expected = false;        // the rule was asked for
 
-  bool is_clean() const { return surplus == 0 && repeated == 0 && gaps == 0; }
+  // A rule that finds an id in no message is not one of this topic: nothing was compared.
+  bool rule_fits() const { return !id_is_expected || messages == 0 || without_id < messages; }
+  bool is_clean() const { return surplus == 0 && repeated == 0 && gaps == 0 && rule_fits(); }
 };
 
 struct AuditOptions {
   IdRule id;
+  bool id_is_expected = false;     // a person asked for the rule: it has to fit
   std::string directory = "/tmp";  // for what does not fit into memory
   std::size_t bytes_max = 64 << 20;
   std::size_t shown_max = 10;

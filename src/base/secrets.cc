@@ -63,6 +63,11 @@ bool is_secret_name(std::string_view name) {
                      [&](std::string_view mark) { return small.find(mark) != std::string::npos; });
 }
 
+bool is_secret_variable(std::string_view name) {
+  return name.starts_with("file:") || lower(name).find("key") != std::string::npos ||
+         is_secret_name(name);
+}
+
 void Secrets::learn(std::string_view address) {
   const std::string shown = shown_url(address);
   if (shown != address) instead_of_.emplace(address, shown);

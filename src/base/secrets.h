@@ -41,6 +41,10 @@ class Secrets {
 // Whether a parameter or property with this name holds a secret: `sasl.password`, `sslpassword`.
 bool is_secret_name(std::string_view name);
 
+// Whether a variable with this name holds a secret: DB_PASSWORD, API_KEY, or what a file of secrets
+// holds (`file:/run/secrets/db`).
+bool is_secret_variable(std::string_view name);
+
 // A text in which URLs with a password or another secret in them are as `shown_url` shows them, as
 // far as a URL in a text can be told: up to the next blank or quote.
 [[nodiscard]] std::string without_credentials(std::string_view text);

@@ -81,7 +81,7 @@ class PartitionView {
       if (offset < first)
         return fail(Remedy::stop, "gone",
                     fmt::format("{} has no message {} any more: the oldest is {}. Messages were "
-                                "lost; keep them longer, or move the position",
+                                "lost; keep them longer",
                                 name_, offset, first));
       if (offset > end.offset && offset > ONCE_TRY(frames_end()))
         return fail(Remedy::stop, "gone",

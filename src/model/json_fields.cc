@@ -26,7 +26,16 @@ tl::unexpected<Error> no_id(std::string text) {
   return fail(Remedy::park, "no_id", std::move(text));
 }
 
-tl::unexpected<Error> no_id(std::string_view pointer, simdjson::error_code error) {
+// The parser looks at a document only as far as it is asked to: that a body is not JSON at all
+// shows when something is missing in it.
+tl::unexpected<Error> no_id(std::string_view body, std::string_view pointer,
+                            simdjson::error_code error) {
+  simdjson::dom::parser whole;
+  simdjson::dom::element root;
+  if (error != doubled_member && whole.parse(body.data(), body.size()).get(root))
+    return no_id("the body is not JSON");
+  if (error == simdjson::NO_SUCH_FIELD)
+    return no_id(fmt::format("the body has no value at {}", pointer));
   return no_id(
       fmt::format("the body has no usable value at {} ({})", pointer, json_error_text(error)));
 }
@@ -65,7 +74,7 @@ Result<JsonFields> JsonFields::parse(std::string_view body) {
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
   if (error) return no_id(fmt::format("the body is not JSON ({})", json_error_text(error)));
-  return JsonFields();
+  return JsonFields(body);
 }
 
 Result<std::string> JsonFields::scalar(std::string_view pointer) const {
@@ -73,7 +82,7 @@ Result<std::string> JsonFields::scalar(std::string_view pointer) const {
   const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
     return append_scalar(text, value);
   });
-  if (error) return no_id(pointer, error);
+  if (error) return no_id(body_, pointer, error);
   if (!text) return no_id(fmt::format("the body has no string, number or boolean at {}", pointer));
   if (text->empty()) return no_id(fmt::format("the body has an empty string at {}", pointer));
   return std::move(*text);
@@ -84,7 +93,7 @@ Result<std::string> JsonFields::canonical(std::string_view pointer, NumberSpelli
   const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
     return append_canonical(text, value, numbers);
   });
-  if (error) return no_id(pointer, error);
+  if (error) return no_id(body_, pointer, error);
   return text;
 }
 

@@ -14,9 +14,10 @@ namespace once {
 bool is_json_pointer(std::string_view pointer);
 
 // Reads fields of one JSON document, and only looks at what it needs for that. Uses the parser of
-// its thread: the latest one parsed is the only one that may be used. Errors have the remedy
-// `park` and the tag "no_id", and say what is wrong with which pointer. A member that stands twice
-// in an object on the way of a pointer is such an error, and so is one in a canonical form.
+// its thread: the latest one parsed is the only one that may be used, and the body outlives it.
+// Errors have the remedy `park` and the tag "no_id", and say what is wrong with which pointer. A
+// member that stands twice in an object on the way of a pointer is such an error, and so is one in
+// a canonical form.
 class JsonFields {
  public:
   [[nodiscard]] static Result<JsonFields> parse(std::string_view body);
@@ -31,7 +32,9 @@ class JsonFields {
       std::string_view pointer, NumberSpelling numbers = NumberSpelling::binary) const;
 
  private:
-  JsonFields() = default;
+  explicit JsonFields(std::string_view body) : body_(body) {}
+
+  std::string_view body_;
 };
 
 }  // namespace once

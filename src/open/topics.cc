@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <map>
 
 #include "base/url.h"
 #include "open/log_address.h"
@@ -40,6 +41,36 @@ TopicReport report_of(const TopicInfo& info) {
     report.partitions.push_back({partition.first_offset, partition.end_offset, partition.bytes,
                                  partition.segments, partition.producers});
   return report;
+}
+
+// The log has no index by time: it is read, up to the first message that is late enough.
+Result<std::vector<std::int64_t>> log_offsets_at_time(const LogAddress& address,
+                                                      std::int64_t time_ms) {
+  const TopicInfo info = ONCE_TRY(describe_topic(address.directory, address.topic));
+  std::vector<std::int64_t> offsets;
+  for (const PartitionInfo& partition : info.partitions) offsets.push_back(partition.end_offset);
+  std::map<std::string, std::size_t, std::less<>> open;
+  LogSourceOptions options;
+  options.stop_at_end = true;
+  const auto source = ONCE_TRY(open_log_source(address.directory, address.topic, options));
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    open.emplace(fmt::format("{}/{}", address.topic, i), i);
+  while (!open.empty()) {
+    constexpr std::size_t count_max = 1000;
+    constexpr std::int64_t wait_ms = 1000;
+    const Batch batch = ONCE_TRY(source->poll(count_max, wait_ms));
+    if (batch.event == Batch::Event::end) break;
+    if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+    const auto at = open.find(batch.partition);
+    if (batch.event != Batch::Event::messages || at == open.end()) continue;
+    for (const Delivery& delivery : batch.deliveries) {
+      if (delivery.timestamp_ms < time_ms) continue;
+      offsets[at->second] = delivery.offset;
+      open.erase(at);
+      break;
+    }
+  }
+  return offsets;
 }
 
 #ifdef ONCE_WITH_KAFKA
@@ -128,6 +159,14 @@ Result<TopicReport> describe_topic_at(std::string_view text) {
 #endif
   const LogAddress address = ONCE_TRY(log_address_of(url));
   return report_of(ONCE_TRY(describe_topic(address.directory, address.topic)));
+}
+
+Result<std::vector<std::int64_t>> offsets_at_time(std::string_view text, std::int64_t time_ms) {
+  const Url url = ONCE_TRY(topic_url(text));
+#ifdef ONCE_WITH_KAFKA
+  if (url.scheme == "kafka") return kafka::offsets_at_time(text, time_ms);
+#endif
+  return log_offsets_at_time(ONCE_TRY(log_address_of(url)), time_ms);
 }
 
 Result<std::vector<TopicReport>> list_topics_at(std::string_view text) {

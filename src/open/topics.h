@@ -50,6 +50,10 @@ struct TopicReport {
 [[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic_at(std::string_view url,
                                                                    bool apply);
 [[nodiscard]] Result<TopicReport> describe_topic_at(std::string_view url);
+// Of each partition, the offset of the first message with this timestamp or a later one; the end of
+// the partition if there is none. Messages need not be in the order of their timestamps.
+[[nodiscard]] Result<std::vector<std::int64_t>> offsets_at_time(std::string_view url,
+                                                                std::int64_t time_ms);
 // Those of file:DIR or kafka://HOST:PORT.
 [[nodiscard]] Result<std::vector<TopicReport>> list_topics_at(std::string_view url);
 

@@ -16,6 +16,7 @@
 
 #include "base/exception.h"
 #include "base/failpoint.h"
+#include "model/ledger.h"
 #include "runtime/backoff.h"
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
@@ -326,7 +327,8 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   partition.delivered_end = partition.position.offset;
   partition.handled_end = partition.position.offset;
   partition.witness = WitnessCheck(partition.position);
-  ONCE_TRY(partition.witness.seek(source_, name));
+  if (const Status sought = partition.witness.seek(source_, name); !sought)
+    return fail(with_position_hint(sought.error(), options_.scope, name));
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
   return {};
 }

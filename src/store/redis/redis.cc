@@ -8,15 +8,10 @@
 #include "model/random.h"
 #include "store/redis/position.h"
 #include "store/redis/script.h"
+#include "store/redis/state.h"
 #include "store/redis/transaction.h"
 
 namespace once {
-namespace {
-
-constexpr std::int64_t layout_version = 2;
-
-}  // namespace
-
 RedisStore::RedisStore(RedisAddress address, RedisStoreOptions options)
     : address_(std::move(address)),
       options_(std::move(options)),
@@ -34,14 +29,16 @@ Result<std::unique_ptr<RedisStore>> RedisStore::open(std::string_view url,
 // The first to come writes down how the keys are laid out, and nobody uses them otherwise.
 Status RedisStore::found() {
   RedisCall call = script(books(), redis_scripts::found_store, {books().key("meta")});
-  call.add(layout_version).add(static_cast<std::int64_t>(address_.shards)).add(random_identity());
+  call.add(redis_layout_version)
+      .add(static_cast<std::int64_t>(address_.shards))
+      .add(random_identity());
   const RedisAnswer meta = ONCE_TRY(ask(call, RedisStage::open));
-  if (meta.at(0).number() > layout_version)
+  if (meta.at(0).number() > redis_layout_version)
     return fail(
         Remedy::stop, "newer",
         fmt::format("{}: the keys under \"{}\" have version {}, this program knows {}; use "
                     "a newer one",
-                    address_.where(), address_.prefix, meta.at(0).number(), layout_version));
+                    address_.where(), address_.prefix, meta.at(0).number(), redis_layout_version));
   if (meta.at(1).number() != static_cast<std::int64_t>(address_.shards))
     return fail(Remedy::stop, "config",
                 fmt::format("{}: the claims under \"{}\" are spread over {} shards, not {}, and "

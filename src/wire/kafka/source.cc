@@ -18,10 +18,6 @@
 namespace once::kafka {
 namespace {
 
-// Versions of librdkafka below this have known bugs that deliver twice or get stuck. Positions in
-// the store guard against the first; a person should know of both.
-constexpr int sound_version = 0x02050000;
-
 // For how long a source waits for what it needs only for a warning.
 constexpr int hint_ms = 2'000;
 
@@ -222,12 +218,6 @@ SourceTraits KafkaSource::traits() const {
                       .partitions = {}};
   for (std::uint32_t i = 0; i < partition_count_; ++i)
     traits.partitions.push_back(fmt::format("{}/{}", address_.topic, i));
-  if (rd_kafka_version() < sound_version)
-    traits.warnings.push_back(
-        fmt::format("librdkafka {} may deliver messages twice (fixed in 2.1.1, 2.4.0) or get stuck "
-                    "after a time-out (2.3.0). Positions in the store keep the promise all the "
-                    "same; 2.5.0 or later is better",
-                    rd_kafka_version_str()));
   if (compacted_)
     traits.warnings.push_back(
         fmt::format("{} is compacted (cleanup.policy): Kafka removes messages when a newer one has "
@@ -542,7 +532,7 @@ Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
       return fail(
           Remedy::stop, "gone",
           fmt::format("{} has no message {} any more: the oldest is {}. Messages were lost; "
-                      "keep them longer, or move the position",
+                      "keep them longer",
                       name, offset, low));
     if (offset > high)
       return fail(Remedy::stop, "gone",

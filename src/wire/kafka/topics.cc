@@ -133,6 +133,28 @@ Result<TopicDescription> describe_topic(std::string_view url) {
   return describe(ONCE_TRY(open_admin(url, Role::sink)));
 }
 
+Result<std::vector<std::int64_t>> offsets_at_time(std::string_view url, std::int64_t time_ms) {
+  const Admin admin = ONCE_TRY(open_admin(url, Role::sink));
+  const TopicDescription topic = ONCE_TRY(describe(admin));
+  const int count = static_cast<int>(topic.partitions.size());
+  const PartitionList times(rd_kafka_topic_partition_list_new(count));
+  for (int i = 0; i < count; ++i)
+    rd_kafka_topic_partition_list_add(times.get(), topic.name.c_str(), i)->offset = time_ms;
+  const rd_kafka_resp_err_t code =
+      rd_kafka_offsets_for_times(admin.client->get(), times.get(), answer_ms);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(admin.client->error(code, fmt::format("find a time in {}", topic.name)));
+  std::vector<std::int64_t> offsets;
+  for (int i = 0; i < count; ++i) {
+    const rd_kafka_topic_partition_t& found = times->elems[i];
+    if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return fail(admin.client->error(found.err, fmt::format("find a time in {}", topic.name)));
+    offsets.push_back(found.offset >= 0 ? found.offset
+                                        : topic.partitions[static_cast<std::size_t>(i)].end_offset);
+  }
+  return offsets;
+}
+
 Result<std::vector<TopicDescription>> describe_topics(std::string_view url) {
   const Admin admin = ONCE_TRY(open_admin(url, Role::cluster));
   const Metadata metadata = ONCE_TRY(admin.client->topics());

@@ -31,6 +31,10 @@ struct TopicDescription {
                                   const TopicSettings& settings);
 [[nodiscard]] Status delete_topic(std::string_view url);
 [[nodiscard]] Result<TopicDescription> describe_topic(std::string_view url);
+// Of each partition, the offset of the first message with this timestamp or a later one; its end if
+// there is none.
+[[nodiscard]] Result<std::vector<std::int64_t>> offsets_at_time(std::string_view url,
+                                                                std::int64_t time_ms);
 // All but Kafka's own, by name; the URL is that of the cluster.
 [[nodiscard]] Result<std::vector<TopicDescription>> describe_topics(std::string_view url);
 

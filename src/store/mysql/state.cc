@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/mysql/state.h"
+
+#include "store/mysql/connection.h"
+#include "store/mysql/schema.h"
+
+namespace once {
+
+Result<StoreState> mysql_store_state(const std::string& url) {
+  const auto connection = ONCE_TRY(MysqlConnection::open(ONCE_TRY(MysqlAddress::parse(url))));
+  const auto table =
+      ONCE_TRY(connection->ask("SELECT count(*) FROM information_schema.tables "
+                               "WHERE table_schema = database() AND table_name = 'once_schema'"));
+  if (table->number(0, 0) == 0) return StoreState::none;
+  const auto version =
+      ONCE_TRY(connection->ask("SELECT coalesce(max(version), 0) FROM once_schema"));
+  return store_state(static_cast<std::size_t>(version->number(0, 0)), mysql_schema_steps.size());
+}
+
+}  // namespace once

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sqlite/state.h"
+
+#include <sqlite3.h>
+
+#include <memory>
+
+#include "base/file.h"
+#include "store/sqlite/error.h"
+#include "store/sqlite/schema.h"
+
+namespace once {
+namespace {
+
+struct Close {
+  void operator()(sqlite3* handle) const { sqlite3_close(handle); }
+};
+using Handle = std::unique_ptr<sqlite3, Close>;
+
+// A connection that changes no setting of the file; those of a store turn on its write-ahead log.
+Result<Handle> open_plainly(const std::string& path) {
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  Handle handle(opened);
+  constexpr int busy_ms = 10'000;
+  if (code == SQLITE_OK) sqlite3_busy_timeout(opened, busy_ms);
+  if (code == SQLITE_OK) return handle;
+  return fail(error_from_sqlite(code, SqliteStage::open, "sqlite:" + path, "open",
+                                opened == nullptr ? "out of memory" : sqlite3_errmsg(opened)));
+}
+
+// The number that a query answers; 0: no row.
+Result<std::size_t> number_of(sqlite3* handle, const std::string& path, const char* query) {
+  sqlite3_stmt* prepared = nullptr;
+  int code = sqlite3_prepare_v2(handle, query, -1, &prepared, nullptr);
+  std::size_t number = 0;
+  if (code == SQLITE_OK) code = sqlite3_step(prepared);
+  if (code == SQLITE_ROW) number = static_cast<std::size_t>(sqlite3_column_int64(prepared, 0));
+  sqlite3_finalize(prepared);
+  if (code == SQLITE_ROW || code == SQLITE_DONE) return number;
+  return fail(error_from_sqlite(code, SqliteStage::open, "sqlite:" + path, "look into it",
+                                sqlite3_errmsg(handle)));
+}
+
+}  // namespace
+
+Result<StoreState> sqlite_store_state(const std::string& path) {
+  const auto file = system_files().open(path, OpenMode::read);
+  if (!file && file.error().tag == "missing") return StoreState::none;
+  if (!file) return fail(file.error());
+  const Handle handle = ONCE_TRY(open_plainly(path));
+  const std::size_t tables =
+      ONCE_TRY(number_of(handle.get(), path,
+                         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+                         "name = 'once_schema'"));
+  if (tables == 0) return StoreState::none;
+  return store_state(ONCE_TRY(number_of(handle.get(), path, "SELECT version FROM once_schema")),
+                     schema_steps.size());
+}
+
+}  // namespace once

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
+#include "audit/looking_url.h"
 #include "cli/exit_code.h"
 #include "model/message_view.h"
 #include "operate/message_json.h"
@@ -39,6 +40,12 @@ void add_books(CLI::App& command, BooksFlags& flags) {
       .add_option("--scope", flags.scope,
                   "Only this scope; needed for changes when there are several")
       ->option_text("NAME");
+}
+
+void tell_looking(const std::string& source_url, Output& output) {
+  const auto url = audit::looking_url(source_url);
+  if (url && !url->group.empty())
+    output.talk(fmt::format("reading all partitions without joining the group \"{}\"", url->group));
 }
 
 void write_parked(Output& output, const std::string& scope, const ParkedRecord& record) {

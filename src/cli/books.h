@@ -31,6 +31,9 @@ struct BooksFlags {
 void add_store(CLI::App& command, BooksFlags& flags);  // only the store
 void add_books(CLI::App& command, BooksFlags& flags);
 
+// Tells that the group of a URL is left alone, where it names one: only a pipeline joins it.
+void tell_looking(const std::string& source_url, Output& output);
+
 // A whole parked message.
 void write_parked(Output& output, const std::string& scope, const ParkedRecord& record);
 

@@ -7,88 +7,75 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "operate/claims.h"
 #include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
 
+using operate::ClaimEntry;
+
 struct ClaimsFlags {
   BooksFlags books;
   std::string id;
-  std::optional<ClaimState> state;
-  std::string from;
-  std::size_t limit = 100;
+  operate::ClaimQuery query;
   ClaimState to = ClaimState::done;
   std::optional<std::string> result;
   std::string reason;
 };
 
-// Claims as they are collected, for both forms of output.
-class ClaimList {
- public:
-  void add(const std::string& scope, const ClaimRecord& record) {
-    json_.push_back(json_of(scope, record));
-    table_.row({scope, operate::text_or_base64(record.id), name_of(record.state),
-                fmt::format("{}", record.generation), fmt::format("{}", record.attempts),
-                time_text(record.changed_ms), record.owner,
-                record.lease_until_ms == 0 ? "" : time_text(record.lease_until_ms),
-                operate::text_or_base64(record.result.value_or("")), record.reason});
-    for (const StepRecord& step : record.steps)
-      steps_.row({scope, operate::text_or_base64(record.id), step.name,
-                  operate::text_or_base64(step.result)});
-    any_steps_ = any_steps_ || !record.steps.empty();
+void write(Output& output, const std::vector<ClaimEntry>& entries, std::string_view none) {
+  Json json = Json::array();
+  Table table({"scope", "id", "state", "generation", "attempts", "changed", "owner", "lease until",
+               "result", "reason"});
+  for (const auto& [scope, record] : entries) {
+    json.push_back(json_of(scope, record));
+    table.row({scope, operate::text_or_base64(record.id), name_of(record.state),
+               fmt::format("{}", record.generation), fmt::format("{}", record.attempts),
+               time_text(record.changed_ms), record.owner,
+               record.lease_until_ms == 0 ? "" : time_text(record.lease_until_ms),
+               operate::text_or_base64(record.result.value_or("")), record.reason});
   }
-  std::size_t size() const { return json_.size(); }
-  void write(Output& output, std::string_view none) { write_list(output, json_, table_, none); }
-  void write_with_steps(Output& output) {
-    write(output, "");
-    if (!any_steps_ || output.json()) return;
-    output.write_line("");
-    output.write_table(steps_);
-  }
+  write_list(output, json, table, none);
+}
 
- private:
-  Json json_ = Json::array();
-  Table table_{{"scope", "id", "state", "generation", "attempts", "changed", "owner", "lease until",
-                "result", "reason"}};
-  Table steps_{{"scope", "id", "step", "result"}};
-  bool any_steps_ = false;
-};
+// JSON has them with their claims.
+void write_steps(Output& output, const std::vector<ClaimEntry>& entries) {
+  Table table({"scope", "id", "step", "result"});
+  bool any = false;
+  for (const auto& [scope, record] : entries)
+    for (const StepRecord& step : record.steps) {
+      table.row({scope, operate::text_or_base64(record.id), step.name,
+                 operate::text_or_base64(step.result)});
+      any = true;
+    }
+  if (!any || output.json()) return;
+  output.write_line("");
+  output.write_table(table);
+}
 
 Result<int> list(const ClaimsFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
-  ClaimStore* claims = ONCE_TRY(books.claims());
-  ClaimList found;
-  std::string next;
-  for (const std::string& scope : books.scopes()) {
-    const std::size_t left = flags.limit - found.size();
-    const auto page = ONCE_TRY(claims->claims(scope, flags.state, flags.from, left + 1));
-    for (std::size_t i = 0; i < std::min(left, page.size()); ++i) found.add(scope, page[i]);
-    if (page.size() <= left) continue;
-    next = fmt::format("--scope '{}' --from '{}'", scope, operate::text_or_base64(page[left].id));
-    break;
-  }
-  found.write(output, flags.state ? "there are no claims in this state" : "there are no claims");
-  if (!next.empty()) output.talk("there are more; go on with " + next);
+  const auto page = ONCE_TRY(operate::claim_page(books, flags.query));
+  write(output, page.entries,
+        flags.query.state ? "there are no claims in this state" : "there are no claims");
+  if (page.next)
+    output.talk(fmt::format("there are more; go on with --scope '{}' --from '{}'", page.next->scope,
+                            operate::text_or_base64(page.next->record.id)));
   return exit_ok;
 }
 
 Result<int> show(const ClaimsFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
-  ClaimStore* claims = ONCE_TRY(books.claims());
-  ClaimList found;
-  for (const std::string& scope : books.scopes()) {
-    const auto records = ONCE_TRY(claims->claims(scope, std::nullopt, flags.id, 1));
-    if (!records.empty() && records[0].id == flags.id) found.add(scope, records[0]);
-  }
-  if (found.size() == 0)
-    return fail_not_known(fmt::format("\"{}\" is not known: {} has no claim of it", flags.id,
-                                      books.store().traits().name));
-  found.write_with_steps(output);
+  const auto found = ONCE_TRY(operate::find_claims(books, flags.id));
+  write(output, found, "");
+  write_steps(output, found);
   return exit_ok;
 }
 
@@ -96,18 +83,13 @@ Result<int> settle(const ClaimsFlags& flags, Output& output) {
   if (flags.result && flags.to != ClaimState::done)
     return fail_usage("--result belongs to --as done; the others only have their --reason");
   Books books = ONCE_TRY(flags.books.open());
-  const std::string scope = ONCE_TRY(books.scope_to_change());
-  ClaimStore* claims = ONCE_TRY(books.claims());
   ClaimForce force{flags.id, flags.to, std::nullopt, flags.reason};
   if (flags.result) force.result = *flags.result;
-  const ClaimRecord record = ONCE_TRY(claims->force(scope, force));
-  if (output.json()) {
-    output.write_json(json_of(scope, record));
-  } else {
-    ClaimList one;
-    one.add(scope, record);
-    one.write(output, "");
-  }
+  const ClaimEntry settled = ONCE_TRY(operate::settle_claim(books, force));
+  if (output.json())
+    output.write_json(operate::json_of(settled));
+  else
+    write(output, {settled}, "");
   return exit_ok;
 }
 
@@ -132,12 +114,12 @@ void add_list_flags(CLI::App& ls, const std::shared_ptr<ClaimsFlags>& flags) {
                                                         {"in_doubt", ClaimState::in_doubt},
                                                         {"done", ClaimState::done},
                                                         {"rejected", ClaimState::rejected}};
-  ls.add_option("--state", flags->state, "Only those in this state")
-      ->transform(CLI::CheckedTransformer(states).description(""))
+  ls.add_option("--state", flags->query.state, "Only those in this state")
+      ->transform(one_of(states))
       ->option_text("running|retryable|in_doubt|done|rejected");
-  ls.add_option("--from", flags->from, "Start at this id")->option_text("ID");
-  ls.add_option("--limit", flags->limit, "At most this many (100)")
-      ->check(CLI::Range(1, 1'000'000).description(""))
+  ls.add_option("--from", flags->query.from_id, "Start at this id")->option_text("ID");
+  ls.add_option("--limit", flags->query.count_max, "At most this many (100)")
+      ->check(whole_number(1, 1'000'000))
       ->option_text("N");
   ls.footer("Example:\n  once claims ls --state in_doubt --store sqlite:shop.db");
 }
@@ -151,7 +133,7 @@ void add_settle_flags(CLI::App& settled, const std::shared_ptr<ClaimsFlags>& fla
                   "done: it happened; rejected: it did not and will not; retryable: it did not, "
                   "and whoever comes next may run it")
       ->required()
-      ->transform(CLI::CheckedTransformer(ends).description(""))
+      ->transform(one_of(ends))
       ->option_text("done|rejected|retryable");
   settled.add_option("--result", flags->result, "The result that duplicates get, for --as done")
       ->option_text("TEXT");

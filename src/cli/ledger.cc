@@ -2,89 +2,68 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "operate/ledger.h"
 #include "operate/message_json.h"
 
 namespace once::cli {
 namespace {
 
+using operate::LedgerEntry;
+
 struct LedgerFlags {
   BooksFlags books;
   std::string id;
-  std::string from;
-  std::size_t limit = 100;
+  operate::LedgerQuery query;
   std::string reason;
 };
 
-// Records as they are collected, for both forms of output.
-class LedgerList {
- public:
-  void add(const std::string& scope, const LedgerRecord& record) {
-    json_.push_back(json_of(scope, record));
-    table_.row({scope, operate::text_or_base64(record.id), name_of(record.outcome.kind),
-                time_text(record.recorded_ms), time_text(record.born_ms), record.partition,
-                fmt::format("{}", record.offset), operate::text_or_base64(record.outcome.detail)});
+void write(Output& output, const std::vector<LedgerEntry>& entries, std::string_view none) {
+  Json json = Json::array();
+  Table table({"scope", "id", "outcome", "recorded", "born", "partition", "offset", "detail"});
+  for (const auto& [scope, record] : entries) {
+    json.push_back(json_of(scope, record));
+    table.row({scope, operate::text_or_base64(record.id), name_of(record.outcome.kind),
+               time_text(record.recorded_ms), time_text(record.born_ms), record.partition,
+               fmt::format("{}", record.offset), operate::text_or_base64(record.outcome.detail)});
   }
-  std::size_t size() const { return json_.size(); }
-  void write(Output& output, std::string_view none) { write_list(output, json_, table_, none); }
-
- private:
-  Json json_ = Json::array();
-  Table table_{{"scope", "id", "outcome", "recorded", "born", "partition", "offset", "detail"}};
-};
+  write_list(output, json, table, none);
+}
 
 Result<int> list(const LedgerFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
-  LedgerList found;
-  std::string next;
-  for (const std::string& scope : books.scopes()) {
-    const std::size_t left = flags.limit - found.size();
-    const auto page = ONCE_TRY(books.records().ledger(scope, flags.from, left + 1));
-    for (std::size_t i = 0; i < std::min(left, page.size()); ++i) found.add(scope, page[i]);
-    if (page.size() <= left) continue;
-    next = fmt::format("--scope '{}' --from '{}'", scope, operate::text_or_base64(page[left].id));
-    break;
-  }
-  found.write(output, "the ledger is empty");
-  if (!next.empty()) output.talk("there are more; go on with " + next);
+  const auto page = ONCE_TRY(operate::ledger_page(books, flags.query));
+  write(output, page.entries,
+        flags.query.outcome ? "no id has this outcome" : "the ledger is empty");
+  if (page.next)
+    output.talk(fmt::format("there are more; go on with --scope '{}' --from '{}'", page.next->scope,
+                            operate::text_or_base64(page.next->record.id)));
   return exit_ok;
 }
 
 Result<int> show(const LedgerFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
-  LedgerList found;
-  for (const std::string& scope : books.scopes())
-    if (const auto record = ONCE_TRY(books.records().find(scope, flags.id)))
-      found.add(scope, *record);
-  if (found.size() == 0)
-    return fail_not_known(fmt::format("\"{}\" is not known: it is in no ledger of {}", flags.id,
-                                      books.store().traits().name));
-  found.write(output, "");
+  write(output, ONCE_TRY(operate::find_in_ledger(books, flags.id)), "");
   return exit_ok;
 }
 
 Result<int> force(const LedgerFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
-  const std::string scope = ONCE_TRY(books.scope_to_change());
-  const auto was = ONCE_TRY(books.records().find(scope, flags.id));
-  Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->force(scope, flags.id, flags.reason));
-  if (output.json()) {
-    Json json = {{"scope", scope}};
-    operate::put_bytes(json, "id", flags.id);
-    json["forced"] = true;
-    json["was"] = was ? json_of(scope, *was) : Json();
-    output.write_json(json);
-  } else {
+  const LedgerEntry was = ONCE_TRY(operate::release_id(books, flags.id, flags.reason));
+  if (output.json())
+    output.write_json(operate::released_json(was));
+  else
     output.write_line(
         fmt::format("\"{}\" is free in scope {}: the next delivery with it counts as new",
-                    operate::text_or_base64(flags.id), scope));
-  }
+                    operate::text_or_base64(flags.id), was.scope));
   return exit_ok;
 }
 
@@ -109,9 +88,15 @@ void add_ledger(CLI::App& app, Context& context) {
   ledger.require_subcommand(1);
   const auto flags = std::make_shared<LedgerFlags>();
   CLI::App& ls = add_verb(ledger, context, flags, "ls", "List ids with their outcomes", list);
-  ls.add_option("--from", flags->from, "Start at this id")->option_text("ID");
-  ls.add_option("--limit", flags->limit, "At most this many (100)")
-      ->check(CLI::Range(1, 1'000'000).description(""))
+  static const std::map<std::string, Outcome::Kind> outcomes{{"applied", Outcome::Kind::applied},
+                                                             {"rejected", Outcome::Kind::rejected},
+                                                             {"parked", Outcome::Kind::parked}};
+  ls.add_option("--outcome", flags->query.outcome, "Only those with this outcome")
+      ->transform(one_of(outcomes))
+      ->option_text("applied|rejected|parked");
+  ls.add_option("--from", flags->query.from_id, "Start at this id")->option_text("ID");
+  ls.add_option("--limit", flags->query.count_max, "At most this many (100)")
+      ->check(whole_number(1, 1'000'000))
       ->option_text("N");
   ls.footer("Example:\n  once ledger ls --store sqlite:shop.db --scope payments --limit 20");
   add_verb(ledger, context, flags, "show", "Show what the ledger keeps of an id", show)

@@ -2,16 +2,18 @@
 // How far a scope has come: the positions of its partitions, and the horizon that follows from
 // them.
 #include <fmt/format.h>
+#include <once/clock.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/moment.h"
 #include "operate/progress.h"
 #include "runtime/forgetter.h"
 
@@ -20,6 +22,7 @@ namespace {
 
 struct ProgressFlags {
   BooksFlags books;
+  std::string source;
   std::string partition;
   std::string to;
   std::string reason;
@@ -32,15 +35,25 @@ std::string offset_text(std::int64_t offset) {
   return offset < 0 ? "first" : fmt::format("{}", offset);
 }
 
+std::string lag_text(std::optional<std::int64_t> lag) { return lag ? grouped(*lag) : ""; }
+
+Result<operate::TopicExtents> extents_of(const ProgressFlags& flags, Output& output) {
+  if (flags.source.empty()) return operate::TopicExtents{};
+  tell_looking(flags.source, output);
+  return operate::topic_extents(flags.source);
+}
+
 Result<int> list_positions(const ProgressFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
+  const auto extents = ONCE_TRY(extents_of(flags, output));
   Json json = Json::array();
-  Table table(
-      {"scope", "partition", "position", "fence", "settled", "waiting", "drained", "source"});
+  Table table({"scope", "partition", "position", "lag", "fence", "settled", "waiting", "drained",
+               "source"});
   for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books)))
     for (const PartitionRecord& partition : record.partitions) {
-      json.push_back(operate::position_json(scope, partition));
-      table.row({scope, partition.partition, offset_text(partition.position.offset),
+      const auto lag = operate::lag_of(partition, extents);
+      json.push_back(operate::position_json(scope, partition, lag));
+      table.row({scope, partition.partition, offset_text(partition.position.offset), lag_text(lag),
                  fmt::format("{}", partition.position.fence), time_or_nothing(partition.settled_ms),
                  time_or_nothing(partition.waiting_ms), time_or_nothing(partition.drained_ms),
                  partition.source_identity});
@@ -49,29 +62,73 @@ Result<int> list_positions(const ProgressFlags& flags, Output& output) {
   return exit_ok;
 }
 
-Result<std::int64_t> offset_of(const std::string& text) {
-  if (text == "first") return -1;
-  std::int64_t offset = -1;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), offset);
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && offset >= 0)
-    return offset;
-  return fail_usage(fmt::format("--to is an offset or \"first\", not \"{}\"", text));
+void write_position(const std::string& scope, const PartitionRecord& record,
+                    const operate::TopicExtents& extents, Output& output) {
+  Table table({"", ""});
+  table.row({"scope", scope});
+  table.row({"partition", record.partition});
+  table.row({"position", offset_text(record.position.offset)});
+  if (const auto topic = extents.find(record.partition); topic != extents.end()) {
+    table.row(
+        {"topic", fmt::format("{} to {}", topic->second.first_offset, topic->second.end_offset)});
+    table.row({"lag", lag_text(operate::lag_of(record, extents))});
+  }
+  table.row({"fence", fmt::format("{}", record.position.fence)});
+  table.row({"settled", time_or_nothing(record.settled_ms)});
+  table.row({"waiting", time_or_nothing(record.waiting_ms)});
+  table.row({"drained", time_or_nothing(record.drained_ms)});
+  table.row({"source", record.source_identity});
+  output.write_table(table);
+}
+
+Result<int> show_position(const ProgressFlags& flags, Output& output) {
+  Books books = ONCE_TRY(flags.books.open());
+  const auto extents = ONCE_TRY(extents_of(flags, output));
+  Json json = Json::array();
+  for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books)))
+    for (const PartitionRecord& partition : record.partitions) {
+      if (partition.partition != flags.partition) continue;
+      json.push_back(operate::position_json(scope, partition, operate::lag_of(partition, extents)));
+      if (!output.json()) write_position(scope, partition, extents, output);
+    }
+  if (json.empty())
+    return fail_not_known(fmt::format("{} has no partition \"{}\"; once position ls lists them",
+                                      books.store().traits().name, flags.partition));
+  if (output.json()) write_list(output, json, Table({}), "");
+  return exit_ok;
+}
+
+Result<operate::PositionTarget> target_of(const std::string& text) {
+  using Kind = operate::PositionTarget::Kind;
+  if (text == "first") return operate::PositionTarget{Kind::first, 0};
+  if (text == "end") return operate::PositionTarget{Kind::end, 0};
+  if (const auto offset = number_in(text); offset && *offset >= 0)
+    return operate::PositionTarget{Kind::offset, *offset};
+  if (const auto time_ms = parse_moment(text, system_clock().now_ms()))
+    return operate::PositionTarget{Kind::time, *time_ms};
+  return fail_usage(
+      fmt::format("--to is first, end, an offset or a time, {}; not \"{}\"", moment_forms, text));
 }
 
 Result<int> set_position(const ProgressFlags& flags, Output& output) {
-  const std::int64_t to = ONCE_TRY(offset_of(flags.to));
+  const operate::PositionTarget to = ONCE_TRY(target_of(flags.to));
+  const operate::PositionRequest request{.partition = flags.partition,
+                                         .to = to,
+                                         .source_url = flags.source,
+                                         .reason = flags.reason,
+                                         .forced = flags.force};
   Books books = ONCE_TRY(flags.books.open());
-  const auto change =
-      ONCE_TRY(operate::set_position(books, flags.partition, to, flags.reason, flags.force));
+  if (!flags.source.empty()) tell_looking(flags.source, output);
+  const auto change = ONCE_TRY(operate::set_position(books, request));
   const std::int64_t was = std::max<std::int64_t>(change.was.position.offset, 0);
-  if (to > was)
-    output.talk(
-        fmt::format("warning: offsets {} to {} are skipped: they are not handled", was, to - 1));
+  if (change.offset > was)
+    output.talk(fmt::format("warning: offsets {} to {} are skipped: they are not handled", was,
+                            change.offset - 1));
   if (output.json())
     output.write_json(operate::json_of(change));
   else
     output.write_line(fmt::format("partition {} of scope {} goes on at {} (it was at {})",
-                                  flags.partition, change.scope, offset_text(to),
+                                  flags.partition, change.scope, offset_text(change.offset),
                                   offset_text(change.was.position.offset)));
   return exit_ok;
 }
@@ -97,13 +154,11 @@ Result<int> show_horizon(const ProgressFlags& flags, Output& output) {
 }
 
 Result<std::int64_t> horizon_of(const std::string& text) {
-  std::int64_t horizon_ms = 0;
-  if (text == "none") return horizon_ms;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), horizon_ms);
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && horizon_ms >= 0)
-    return horizon_ms;
-  return fail_usage(
-      fmt::format("--to is a time in milliseconds since 1970, or \"none\", not \"{}\"", text));
+  if (text == "none") return 0;
+  if (const auto ms = number_in(text); ms && *ms >= 0) return *ms;
+  if (const auto time_ms = parse_moment(text, system_clock().now_ms())) return *time_ms;
+  return fail_usage(fmt::format(
+      "--to is \"none\", milliseconds since 1970 or a time, {}; not \"{}\"", moment_forms, text));
 }
 
 Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
@@ -131,6 +186,10 @@ CLI::App& add_verb(CLI::App& of, Context& context, const std::shared_ptr<Progres
   return command;
 }
 
+void add_source(CLI::App& command, ProgressFlags& flags, const std::string& about) {
+  command.add_option("--source", flags.source, about)->option_text("URL");
+}
+
 void add_target(CLI::App& command, ProgressFlags& flags, const std::string& about,
                 const std::string& kind) {
   command.add_option("--to", flags.to, about)->required()->option_text(kind);
@@ -143,20 +202,34 @@ void add_target(CLI::App& command, ProgressFlags& flags, const std::string& abou
 }  // namespace
 
 void add_position(CLI::App& app, Context& context) {
-  CLI::App& position =
-      *app.add_subcommand("position", "How far the partitions of a scope have come: list, set");
+  CLI::App& position = *app.add_subcommand(
+      "position", "How far the partitions of a scope have come: list, show, set");
   position.require_subcommand(1);
   const auto flags = std::make_shared<ProgressFlags>();
-  add_verb(position, context, flags, "ls", "List positions and what is known of them",
-           list_positions)
-      .footer("Example:\n  once position ls --store sqlite:shop.db --scope payments");
+  CLI::App& ls = add_verb(position, context, flags, "ls",
+                          "List positions and what is known of them", list_positions);
+  add_source(ls, *flags, "The topic, to tell the lag of its partitions");
+  ls.footer(
+      "Example:\n  once position ls --store sqlite:shop.db --scope payments --source "
+      "file:data/orders");
+  CLI::App& shown = add_verb(position, context, flags, "show",
+                             "Show all that is known of a partition", show_position);
+  shown.add_option("--partition", flags->partition, "Which one")->required()->option_text("NAME");
+  add_source(shown, *flags, "The topic, to tell the lag");
+  shown.footer("Example:\n  once position show --partition orders/0 --store sqlite:shop.db");
   CLI::App& set = add_verb(position, context, flags, "set",
                            "Set where a partition goes on; its owner is fenced", set_position);
   set.add_option("--partition", flags->partition, "Which one")->required()->option_text("NAME");
-  add_target(set, *flags, "The next offset to handle, or \"first\"", "OFFSET");
+  add_target(set, *flags, "The next offset to handle, a time (2026-11-16T08:00:00Z, -1h), or",
+             "first|end|OFFSET|TIME");
+  add_source(set, *flags, "The topic; needed for --to end and --to TIME");
   set.footer(
-      "Example:\n  once position set --store sqlite:shop.db --scope payments --partition 0 \\\n"
+      "Examples:\n  once position set --store sqlite:shop.db --scope payments --partition orders/0 "
+      "\\\n"
       "    --to first --reason 'the topic was created again'\n"
+      "  once position set --store sqlite:shop.db --partition orders/0 --to -1h --source "
+      "file:data/orders \\\n"
+      "    --reason 'the last hour again'\n"
       "What was handled before is told by its id, if there is an id rule; without one it counts "
       "again.");
 }
@@ -169,7 +242,8 @@ void add_horizon(CLI::App& app, Context& context) {
   add_verb(horizon, context, flags, "show", "Show the horizon and what holds it", show_horizon)
       .footer("Example:\n  once horizon show --store sqlite:shop.db --scope payments");
   CLI::App& set = add_verb(horizon, context, flags, "set", "Set the horizon", set_horizon);
-  add_target(set, *flags, "Milliseconds since 1970, or \"none\"", "TIME");
+  add_target(set, *flags, "A time (2026-11-16T08:00:00Z, -30d, milliseconds since 1970), or",
+             "TIME|none");
   set.footer(
       "Example:\n  once horizon set --store sqlite:shop.db --scope payments --to none \\\n"
       "    --reason 'a producer sent births in the future'\n"

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/url.h"
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -33,8 +34,10 @@ void write(const operate::TraceReport& report, Output& output) {
 
 Result<int> trace(const TraceFlags& flags, Output& output) {
   auto rule = IdRule::parse(flags.id_from);
-  if (!rule) return fail_usage("--id-from: " + rule.error().text);
+  if (!rule) return fail_usage("--id: " + rule.error().text);
+  if (!flags.source.empty()) ONCE_TRY(parse_url(flags.source));
   Books books = ONCE_TRY(flags.books.open());
+  if (!flags.source.empty()) tell_looking(flags.source, output);
   Progress progress(output);
   const operate::TraceWatch watch{.tell = [&](const std::string& text) { output.talk(text); },
                                   .on_searched =
@@ -46,8 +49,13 @@ Result<int> trace(const TraceFlags& flags, Output& output) {
   const auto report =
       ONCE_TRY(operate::trace_id(books, {flags.id, flags.source, std::move(*rule)}, watch));
   progress.clear();
-  if (report.findings.empty()) return fail_not_known(report.not_known);
-  write(report, output);
+  if (report.findings.empty() && !report.source_error) return fail_not_known(report.not_known);
+  if (!report.findings.empty()) write(report, output);
+  if (report.source_error) {
+    output.talk(report.not_known.empty() ? "this is what the store knows; the source was not read"
+                                         : report.not_known);
+    return fail(*report.source_error);
+  }
   if (!report.not_known.empty()) output.talk("it is in the source; " + report.not_known);
   return exit_ok;
 }
@@ -55,7 +63,7 @@ Result<int> trace(const TraceFlags& flags, Output& output) {
 constexpr const char* examples =
     "Examples:\n"
     "  once trace order-100 --store sqlite:shop.db\n"
-    "  once trace order-100 --store sqlite:shop.db --source file:data/orders --id-from "
+    "  once trace order-100 --store sqlite:shop.db --source file:data/orders --id "
     "json:/order\n"
     "Exit code 8: the store knows nothing of this id.";
 
@@ -70,7 +78,9 @@ void add_trace(CLI::App& app, Context& context) {
       .add_option("--source", flags->source,
                   "Look for the message in this topic, too: file:DIR/TOPIC")
       ->option_text("URL");
-  command.add_option("--id-from", flags->id_from, "The pipeline's id rule, for --source (carried)")
+  command
+      .add_option("--id,--id-from", flags->id_from,
+                  "The pipeline's id rule, for --source (carried)")
       ->option_text("RULE");
   add_output(command, context);
   command.footer(examples);

@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <system_error>
+#include <vector>
 
+#include "base/secrets.h"
+#include "base/url.h"
 #include "config/plan_parts.h"
 #include "config/toml_depth.h"
 #include "config/toml_reader.h"
@@ -224,9 +228,27 @@ Error Plan::error_at(Place place, std::string_view tag, std::string_view text) c
           std::nullopt};
 }
 
+namespace {
+
+// Whether a password of these URLs is made of the value.
+bool is_in_a_password(const std::string& value, std::span<const std::string> urls) {
+  return !value.empty() && std::any_of(urls.begin(), urls.end(), [&](const std::string& text) {
+    const auto url = parse_url(text);
+    return url && url->password.find(value) != std::string::npos;
+  });
+}
+
+}  // namespace
+
 void Plan::teach(Secrets& secrets) const {
+  std::vector<std::string> urls{source_url, store_url};
+  for (const EmitRule& emit : emits) urls.push_back(emit.to);
+  // While the URLs are not known yet, nobody knows which values are parts of a password.
+  const bool all = source_url.empty() && store_url.empty();
   for (const auto& [name, value] : variables)
-    secrets.learn_value(value, fmt::format("${{{}}}", name));
+    if (all || is_secret_variable(name) || without_credentials(value) != value ||
+        is_in_a_password(value, urls))
+      secrets.learn_value(value, fmt::format("${{{}}}", name));
   secrets.learn(source_url);
   secrets.learn(store_url);
   for (const EmitRule& emit : emits) secrets.learn(emit.to);

@@ -36,9 +36,11 @@ Json json_of(const audit::AuditReport& report) {
           {"ok", report.is_clean()}};
 }
 
-Json json_of(const audit::BridgeReport& report) {
-  return {{"copied", report.copied}, {"missing", report.missing},       {"doubled", report.doubled},
-          {"others", report.others}, {"without_id", report.without_id}, {"ok", report.is_clean()}};
+Json json_of(const audit::BridgeReport& report, std::size_t parked) {
+  return {{"copied", report.copied},         {"missing", report.missing},
+          {"doubled", report.doubled},       {"others", report.others},
+          {"duplicates", report.duplicates}, {"parked", parked},
+          {"without_id", report.without_id}, {"ok", report.is_clean()}};
 }
 
 }  // namespace once::operate

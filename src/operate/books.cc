@@ -7,35 +7,42 @@
 
 #include <algorithm>
 
-#include "base/file.h"
 #include "base/url.h"
+#include "open/store_state.h"
 #include "operate/failure.h"
 
 namespace once::operate {
 namespace {
-
-// Scopes of our own: the relay's, the store's.
-bool is_internal(const std::string& scope) { return scope.starts_with("once."); }
 
 tl::unexpected<Error> has_none(const Store& store, std::string_view what) {
   return fail(Remedy::stop, "config",
               fmt::format("the store {} has no {}", store.traits().name, what));
 }
 
-// Opening makes what is missing; a person who mistypes a path must not be answered by an empty
-// store.
-Status check_exists(const std::string& text) {
-  const Url url = ONCE_TRY(parse_url(text));
-  if (url.scheme != "sqlite") return {};
-  const auto file = system_files().open(url.path, OpenMode::read);
-  if (file || file.error().tag != "missing") return {};
-  return fail(Remedy::stop, "missing", fmt::format("{}: there is no such file", text));
+// Opening makes what is missing, and changes what is of an older version: a person who looks, or
+// mistypes a path, must do neither.
+Status check_made(const std::string& store_url) {
+  switch (ONCE_TRY(store_state_at(store_url))) {
+    case StoreState::current: return {};
+    case StoreState::none:
+      return fail(Remedy::stop, "missing",
+                  fmt::format("{} has no tables of Once: no pipeline has used it yet",
+                              shown_url(store_url)));
+    case StoreState::older:
+      return fail(Remedy::stop, "older",
+                  fmt::format("{} was made by an older version of Once; a pipeline that is started "
+                              "with this one upgrades it, or use the older program",
+                              shown_url(store_url)));
+  }
+  return {};
 }
 
 }  // namespace
 
+bool is_internal_scope(std::string_view scope) { return scope.starts_with("once."); }
+
 Result<Books> Books::open(const std::string& store_url, const std::string& scope) {
-  ONCE_TRY(check_exists(store_url));
+  ONCE_TRY(check_made(store_url));
   Books books(ONCE_TRY(open_store(store_url)), !scope.empty());
   if (books.store_->records() == nullptr) return has_none(books.store(), "records to read");
   ONCE_TRY(books.choose(scope));
@@ -69,7 +76,7 @@ Result<Outbox*> Books::outbox() {
 
 std::vector<std::string> Books::user_scopes() const {
   std::vector<std::string> scopes = scopes_;
-  if (!chosen_) std::erase_if(scopes, is_internal);
+  if (!chosen_) std::erase_if(scopes, is_internal_scope);
   return scopes;
 }
 

@@ -13,6 +13,9 @@
 
 namespace once::operate {
 
+// A scope of Once itself: those of relays, of the outbox, of pipelines' roles and of the store.
+bool is_internal_scope(std::string_view scope);
+
 // A store that is there already, open for a person. A mistyped URL makes no new one.
 class Books {
  public:

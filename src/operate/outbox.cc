@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "operate/claims.h"
 #include "operate/failure.h"
 
 namespace once::operate {
@@ -27,11 +28,6 @@ Result<std::vector<ParkedRecord>> parked_rows(Books& books) {
     std::move(page.begin(), page.end(), std::back_inserter(all));
     if (last) return all;
   }
-}
-
-std::string process_of(const ClaimRecord& claim) {
-  return claim.state == ClaimState::running ? claim.owner.substr(0, claim.owner.find(' '))
-                                            : std::string();
 }
 
 tl::unexpected<Error> unknown_destination(Books& books, const std::string& name,
@@ -62,11 +58,9 @@ Result<std::vector<DestinationRecord>> destinations_in(Books& books) {
     found[name].more_pending = count > pending_count_max;
   }
   for (const ParkedRecord& row : ONCE_TRY(parked_rows(books))) ++found[row.partition].parked;
-  ClaimStore* claims = ONCE_TRY(books.claims());
   std::vector<DestinationRecord> all;
   for (auto& [name, destination] : found) {
-    const auto claim = ONCE_TRY(claims->claims(relay_scope, std::nullopt, name, 1));
-    if (!claim.empty() && claim[0].id == name) destination.sender = process_of(claim[0]);
+    destination.sender = ONCE_TRY(role_holder(books, relay_scope, name));
     destination.name = name;
     all.push_back(std::move(destination));
   }

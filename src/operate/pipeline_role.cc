@@ -10,7 +10,6 @@
 namespace once::operate {
 namespace {
 
-constexpr std::string_view pipeline_scope = "once.pipeline";
 constexpr std::chrono::milliseconds look_every(100);
 
 }  // namespace

@@ -4,12 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "audit/looking_url.h"
+#include "base/url.h"
+#include "open/topics.h"
 #include "operate/failure.h"
+#include "operate/message_json.h"
 #include "operate/record_json.h"
 
 namespace once::operate {
@@ -50,6 +55,43 @@ Status check(const ScopeRecord& scope, const SetHorizon& set) {
 }
 
 Status check(const ScopeRecord&, const RestartDestination&) { return {}; }
+Status check(const ScopeRecord&, const DropScope&) { return {}; }
+
+Result<std::int64_t> offset_at(const PositionRequest& request, const TopicExtent& extent) {
+  switch (request.to.kind) {
+    case PositionTarget::Kind::first: return -1;
+    case PositionTarget::Kind::end: return extent.end_offset;
+    case PositionTarget::Kind::time: break;
+    case PositionTarget::Kind::offset:
+      if (request.to.value >= extent.first_offset && request.to.value <= extent.end_offset)
+        return request.to.value;
+      return fail_usage(fmt::format("{} begins at {} and ends at {}: it has no offset {}",
+                                    request.partition, extent.first_offset, extent.end_offset,
+                                    request.to.value));
+  }
+  const audit::LookingUrl url = ONCE_TRY(audit::looking_url(request.source_url));
+  const auto offsets = ONCE_TRY(offsets_at_time(url.topic, request.to.value));
+  std::size_t number = offsets.size();
+  const std::string_view digits = partition_number(request.partition);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number < offsets.size() ? offsets[number] : extent.end_offset;
+}
+
+// Without a source nobody knows where the topic ends, and an offset is believed.
+Result<std::int64_t> offset_of(const PositionRequest& request) {
+  using Kind = PositionTarget::Kind;
+  if (request.source_url.empty()) {
+    if (request.to.kind == Kind::first) return -1;
+    if (request.to.kind == Kind::offset) return request.to.value;
+    return fail_usage(
+        "--to end and --to TIME need --source URL: the topic is asked for its offsets");
+  }
+  const TopicExtents extents = ONCE_TRY(topic_extents(request.source_url));
+  const auto found = extents.find(request.partition);
+  if (found != extents.end()) return offset_at(request, found->second);
+  return fail_usage(
+      fmt::format("{} has no partition \"{}\"", shown_url(request.source_url), request.partition));
+}
 
 }  // namespace
 
@@ -66,19 +108,36 @@ Result<std::vector<ScopeProgress>> progress_of(Books& books) {
   return found;
 }
 
-Result<PositionChange> set_position(Books& books, const std::string& partition, std::int64_t offset,
-                                    const std::string& reason, bool forced) {
+Result<TopicExtents> topic_extents(const std::string& source_url) {
+  const audit::LookingUrl url = ONCE_TRY(audit::looking_url(source_url));
+  const TopicReport topic = ONCE_TRY(describe_topic_at(url.topic));
+  TopicExtents extents;
+  for (std::size_t i = 0; i < topic.partitions.size(); ++i)
+    extents[fmt::format("{}/{}", topic.name, i)] = {topic.partitions[i].first_offset,
+                                                    topic.partitions[i].end_offset};
+  return extents;
+}
+
+std::optional<std::int64_t> lag_of(const PartitionRecord& record, const TopicExtents& extents) {
+  const auto found = extents.find(record.partition);
+  if (found == extents.end()) return std::nullopt;
+  const std::int64_t next = std::max(record.position.offset, found->second.first_offset);
+  return std::max<std::int64_t>(found->second.end_offset - next, 0);
+}
+
+Result<PositionChange> set_position(Books& books, const PositionRequest& request) {
   const std::string scope = ONCE_TRY(books.scope_to_change());
   const ScopeRecord record = ONCE_TRY(books.records().describe(scope));
-  const auto was = find(record, partition);
+  const auto was = find(record, request.partition);
   if (!was)
     return fail_not_known(
         fmt::format("scope \"{}\" has no partition \"{}\"; once position ls lists those it has",
-                    scope, partition));
-  const SetPosition correction{partition, offset};
-  if (!forced) ONCE_TRY(check_plausible(record, correction));
+                    scope, request.partition));
   Repairs* repairs = ONCE_TRY(books.repairs());
-  ONCE_TRY(repairs->correct(scope, correction, reason));
+  const std::int64_t offset = ONCE_TRY(offset_of(request));
+  const SetPosition correction{request.partition, offset};
+  if (!request.forced) ONCE_TRY(check_plausible(record, correction));
+  ONCE_TRY(repairs->correct(scope, correction, request.reason));
   return PositionChange{scope, *was, offset};
 }
 
@@ -103,9 +162,11 @@ Json horizon_json(const ScopeProgress& progress) {
   return json;
 }
 
-Json position_json(const std::string& scope, const PartitionRecord& record) {
+Json position_json(const std::string& scope, const PartitionRecord& record,
+                   std::optional<std::int64_t> lag) {
   Json json = json_of(record);
   json["scope"] = scope;
+  json["lag"] = lag ? Json(*lag) : Json();
   return json;
 }
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,15 +26,41 @@ struct ScopeProgress {
 // the future, seconds instead of milliseconds.
 [[nodiscard]] Status check_plausible(const ScopeRecord& scope, const Correction& correction);
 
+// Where the partitions of a topic begin and end, by the names under which stores know them.
+struct TopicExtent {
+  std::int64_t first_offset = 0;
+  std::int64_t end_offset = 0;
+};
+using TopicExtents = std::map<std::string, TopicExtent, std::less<>>;
+// Looks only: no group of the URL is joined.
+[[nodiscard]] Result<TopicExtents> topic_extents(const std::string& source_url);
+
+// How many messages wait behind a position, at most; unset: the topic has no such partition.
+[[nodiscard]] std::optional<std::int64_t> lag_of(const PartitionRecord& record,
+                                                 const TopicExtents& extents);
+
+// Where a partition is to go on.
+struct PositionTarget {
+  enum class Kind : std::uint8_t { first, offset, end, time };
+  Kind kind = Kind::first;
+  std::int64_t value = 0;  // an offset, or milliseconds since 1970
+};
+
+struct PositionRequest {
+  std::string partition;
+  PositionTarget to;
+  std::string source_url = {};  // the topic; needed for its end and for a time
+  std::string reason;
+  bool forced = false;  // even if it is not plausible
+};
 struct PositionChange {
   std::string scope;
   PartitionRecord was;
   std::int64_t offset = -1;  // the next one to handle; -1: the first of the topic
 };
-// Sets where a partition goes on; its owner is fenced. Forced, even if it is not plausible.
-[[nodiscard]] Result<PositionChange> set_position(Books& books, const std::string& partition,
-                                                  std::int64_t offset, const std::string& reason,
-                                                  bool forced = false);
+// Sets where a partition goes on; its owner is fenced. With a source, an offset that the topic does
+// not have is refused.
+[[nodiscard]] Result<PositionChange> set_position(Books& books, const PositionRequest& request);
 
 struct HorizonChange {
   std::string scope;
@@ -43,7 +72,9 @@ struct HorizonChange {
                                                 const std::string& reason, bool forced = false);
 
 Json horizon_json(const ScopeProgress& progress);  // with the partitions that hold it
-Json position_json(const std::string& scope, const PartitionRecord& record);
+// `lag`: unset if it is not known.
+Json position_json(const std::string& scope, const PartitionRecord& record,
+                   std::optional<std::int64_t> lag);
 Json json_of(const PositionChange& change);
 Json json_of(const HorizonChange& change);
 

@@ -2,7 +2,6 @@
 #include "operate/trace.h"
 
 #include <fmt/format.h>
-#include <once/log.h>
 #include <once/open.h>
 #include <once/outbox.h>
 
@@ -11,11 +10,12 @@
 #include <map>
 #include <utility>
 
+#include "audit/looking_url.h"
 #include "audit/read_to_end.h"
 #include "base/secrets.h"
 #include "base/url.h"
-#include "open/log_address.h"
 #include "operate/message_json.h"
+#include "operate/progress.h"
 #include "operate/record_json.h"
 
 namespace once::operate {
@@ -156,9 +156,9 @@ class SourceSearch {
       : search_(search), request_(request), watch_(watch) {}
 
   Status run() {
-    const Url url = ONCE_TRY(parse_url(request_.source_url));
-    auto source = ONCE_TRY(open_source(ONCE_TRY(audit::url_that_ends(request_.source_url))));
-    ONCE_TRY(find_ends(url));
+    const audit::LookingUrl url = ONCE_TRY(audit::looking_url(request_.source_url));
+    ONCE_TRY(find_ends());
+    const auto source = ONCE_TRY(open_source(ONCE_TRY(audit::url_that_ends(url.source))));
     constexpr std::int64_t wait_ms = 1000;
     while (!ends_.empty()) {
       const Batch batch = ONCE_TRY(source->poll(page_count, wait_ms));
@@ -171,17 +171,14 @@ class SourceSearch {
 
  private:
   // Only what a partition has now: it is erased when that was read.
-  Status find_ends(const Url& url) {
-    const LogAddress address = ONCE_TRY(log_address_of(url));
-    const TopicInfo info = ONCE_TRY(describe_topic(address.directory, address.topic));
-    for (const PartitionInfo& partition : info.partitions)
-      if (partition.end_offset > partition.first_offset)
-        ends_[fmt::format("{}", partition.partition)] = partition.end_offset;
+  Status find_ends() {
+    for (const auto& [partition, extent] : ONCE_TRY(topic_extents(request_.source_url)))
+      if (extent.end_offset > extent.first_offset) ends_[partition] = extent.end_offset;
     return {};
   }
 
   void look_through(const Batch& batch) {
-    const auto end = ends_.find(std::string(partition_number(batch.partition)));
+    const auto end = ends_.find(batch.partition);
     if (end == ends_.end()) return;
     for (const Delivery& delivery : batch.deliveries) {
       if (delivery.offset >= end->second) break;
@@ -219,7 +216,9 @@ Result<TraceReport> trace_id(Books& books, const TraceRequest& request, const Tr
   Search search(request, watch);
   ONCE_TRY(search.ask(books));
   if (search.empty()) report.not_known = ONCE_TRY(not_known(books, request.id));
-  if (!request.source_url.empty()) ONCE_TRY(SourceSearch(search, request, watch).run());
+  if (!request.source_url.empty())
+    if (const Status searched = SourceSearch(search, request, watch).run(); !searched)
+      report.source_error = searched.error();
   report.findings = search.take();
   return report;
 }
@@ -234,6 +233,7 @@ Json json_of(const TraceReport& report) {
   Json json;
   put_bytes(json, "id", report.id);
   json["events"] = std::move(events);
+  if (report.source_error) json["source_error"] = report.source_error->text;
   return json;
 }
 

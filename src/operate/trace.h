@@ -39,11 +39,12 @@ struct Finding {
 struct TraceReport {
   std::string id;
   std::vector<Finding> findings = {};  // by time
-  std::string not_known =
-      {};  // the sentence that the store knows nothing of the id; empty: it does
+  // The sentence that the store knows nothing of the id; empty: it does.
+  std::string not_known = {};
+  std::optional<Error> source_error = {};  // why the source could not be searched
 };
 
-// What happened to an id.
+// What happened to an id. What the store knows is answered even if the source cannot be read.
 [[nodiscard]] Result<TraceReport> trace_id(Books& books, const TraceRequest& request,
                                            const TraceWatch& watch);
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+#include <once/sink.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "operate/failure.h"
+
+namespace once::operate {
+
+// A sink of which only one partition is seen: all messages go there, whatever their keys are.
+class OnePartitionSink final : public Sink {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Sink>> make(std::unique_ptr<Sink> sink,
+                                                          std::uint32_t partition) {
+    const std::uint32_t count = ONCE_TRY(sink->partitions());
+    if (partition >= count)
+      return fail_usage(
+          fmt::format("the topic has no partition {}: it has 0 to {}", partition, count - 1));
+    return std::unique_ptr<Sink>(new OnePartitionSink(std::move(sink), partition));
+  }
+
+  Result<std::uint32_t> partitions() override { return 1; }
+  Result<Stamp> enter(std::uint32_t, std::string_view name) override {
+    return sink_->enter(partition_, name);
+  }
+  Result<Receipt> append(std::uint32_t, const Stamp& stamp,
+                         std::span<const Message> messages) override {
+    return sink_->append(partition_, stamp, messages);
+  }
+  bool takes_unnamed() const override { return sink_->takes_unnamed(); }
+  Result<std::int64_t> producer_horizon_ms(std::uint32_t) override {
+    return sink_->producer_horizon_ms(partition_);
+  }
+
+ private:
+  OnePartitionSink(std::unique_ptr<Sink> sink, std::uint32_t partition)
+      : sink_(std::move(sink)), partition_(partition) {}
+
+  const std::unique_ptr<Sink> sink_;
+  const std::uint32_t partition_;
+};
+
+}  // namespace once::operate

@@ -30,10 +30,12 @@ bool share_a_broker(const Url& one, const Url& other) {
   });
 }
 
-// That of the cluster; empty if it is not known.
-Result<std::string> identity_of(const std::string& url) {
-  const auto source = ONCE_TRY(open_source(ONCE_TRY(looking_url(url)).source));
-  return source->traits().identity;
+// That of the cluster; empty if it is not known. One that is away is waited for later.
+std::string identity_of(const std::string& url) {
+  const auto looking = looking_url(url);
+  if (!looking) return {};
+  const auto source = open_source(looking->source);
+  return source ? (*source)->traits().identity : std::string();
 }
 
 }  // namespace
@@ -46,9 +48,8 @@ Result<bool> is_same_topic(const std::string& one, const std::string& other) {
     return place_of(ONCE_TRY(log_address_of(first))) == place_of(ONCE_TRY(log_address_of(second)));
   if (first.path != second.path) return false;
   if (share_a_broker(first, second)) return true;
-  const std::string identity = ONCE_TRY(identity_of(one));
-  const std::string others = ONCE_TRY(identity_of(other));
-  return !identity.empty() && identity == others;
+  const std::string identity = identity_of(one);
+  return !identity.empty() && identity == identity_of(other);
 }
 
 }  // namespace once::audit

@@ -10,6 +10,8 @@
 
 #include "audit/read_to_end.h"
 #include "audit/stream_audit.h"
+#include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "operate/audit_json.h"
@@ -20,7 +22,7 @@ namespace {
 
 struct AuditFlags {
   std::string url;
-  std::string id = "carried";
+  std::string id;
   std::string directory;
   std::size_t memory_mib = 64;
   std::size_t limit = 10;
@@ -56,15 +58,17 @@ void write_tables(const audit::AuditReport& report, Output& output) {
 
 Result<int> audit(const AuditFlags& flags, Output& output) {
   audit::AuditOptions options;
-  auto rule = IdRule::parse(flags.id);
+  auto rule = IdRule::parse(flags.id.empty() ? "carried" : flags.id);
   if (!rule) return fail_usage("--id: " + rule.error().text);
   options.id = std::move(*rule);
+  options.id_is_expected = !flags.id.empty();
   std::error_code ignored;
   options.directory = flags.directory.empty()
                           ? std::filesystem::temp_directory_path(ignored).string()
                           : flags.directory;
   options.bytes_max = flags.memory_mib << 20;
   options.shown_max = flags.limit;
+  tell_looking(flags.url, output);
   audit::StreamAudit audit(std::move(options));
   Progress progress(output);
   std::uint64_t read = 0;
@@ -80,6 +84,9 @@ Result<int> audit(const AuditFlags& flags, Output& output) {
     output.write_json(operate::json_of(report));
   else
     write_tables(report, output);
+  if (!report.rule_fits())
+    output.talk(
+        fmt::format("--id {} finds no id in any message: nothing was compared by id", flags.id));
   return report.is_clean() ? exit_ok : exit_broken;
 }
 
@@ -100,7 +107,7 @@ void add_audit(CLI::App& app, Context& context) {
   command.add_option("--id", flags->id, "How the id of a message is found (carried)")
       ->option_text("RULE");
   command.add_option("--memory", flags->memory_mib, "MiB for ids; what is more goes to files (64)")
-      ->check(CLI::Range(1, 65536).description(""))
+      ->check(whole_number(1, 65536))
       ->option_text("MIB");
   command.add_option("--temp", flags->directory, "Where these files are made")->option_text("DIR");
   command.add_option("--limit", flags->limit, "How many duplicates and gaps are shown (10)")

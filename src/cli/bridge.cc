@@ -9,13 +9,19 @@
 
 #include "audit/bridge_audit.h"
 #include "audit/read_to_end.h"
+#include "audit/same_topic.h"
+#include "base/url.h"
+#include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/running.h"
 #include "model/message_view.h"
 #include "model/sha256.h"
 #include "operate/audit_json.h"
+#include "operate/outbox.h"
 #include "operate/paced_source.h"
+#include "operate/park.h"
 #include "operate/pipeline_role.h"
 
 namespace once::cli {
@@ -51,6 +57,11 @@ Result<PipelineOptions> options_of(const BridgeFlags& flags) {
   return options;
 }
 
+// In the outbox.
+std::string destination_of(const PipelineOptions& options) {
+  return fmt::format("run/{}/copy", options.scope);
+}
+
 Message copied(const Delivery& delivery) {
   Message message = message_of(delivery);
   // The id travels as the sink will have it.
@@ -70,7 +81,7 @@ Handler handler_to(std::string destination) {
 // the state, and the relay sends the copy with a stamp that makes a resend recognisable.
 operate::Job job_of(const BridgeFlags& flags, const PipelineOptions& options, Source& source,
                     Store& state) {
-  const std::string destination = fmt::format("run/{}/copy", options.scope);
+  const std::string destination = destination_of(options);
   return {.name = "once bridge",
           .source = source,
           .store = state,
@@ -99,12 +110,22 @@ Result<std::optional<int>> copy(const BridgeFlags& flags, const PipelineOptions&
                            signals, output);
 }
 
-void write(const audit::BridgeReport& report, Output& output) {
-  if (output.json()) return output.write_json(operate::json_of(report));
+// What could not be copied: messages without an id, and those that the other topic never accepts.
+Result<std::size_t> parked_by(const BridgeFlags& flags, const PipelineOptions& options) {
+  Books books = ONCE_TRY(Books::open(flags.state));
+  const std::size_t read = ONCE_TRY(operate::parked_in(books, options.scope)).size();
+  const auto emitted =
+      ONCE_TRY(operate::parked_emits(books, {.destination = destination_of(options)}));
+  return read + emitted.size();
+}
+
+void write(const audit::BridgeReport& report, std::size_t parked, Output& output) {
+  if (output.json()) return output.write_json(operate::json_of(report, parked));
   const auto number = [](std::uint64_t n) { return grouped(static_cast<std::int64_t>(n)); };
-  Table table({"copied", "missing", "doubled", "others", "without id"});
+  Table table({"copied", "missing", "doubled", "others", "duplicates", "parked", "without id"});
   table.row({number(report.copied), number(report.missing), number(report.doubled),
-             number(report.others), number(report.without_id)});
+             number(report.others), number(report.duplicates), number(parked),
+             number(report.without_id)});
   output.write_table(table);
 }
 
@@ -112,6 +133,9 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
   set_log(flags.running, output);
   for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
   const PipelineOptions options = ONCE_TRY(options_of(flags));
+  if (ONCE_TRY(audit::is_same_topic(flags.from, flags.to)))
+    return fail_usage(fmt::format("{} and {} are the same topic: a copy would never end",
+                                  shown_url(flags.from), shown_url(flags.to)));
   {
     SignalWatch signals;
     operate::Patience patience(flags.running.wait_s, log_to(output));
@@ -121,7 +145,13 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
   }
   const audit::BridgeReport report =
       ONCE_TRY(audit::audit_bridge(flags.from, flags.to, options.id));
-  write(report, output);
+  const std::size_t parked = ONCE_TRY(parked_by(flags, options));
+  write(report, parked, output);
+  if (parked > 0)
+    output.talk(
+        fmt::format("once park ls --scope {} and once outbox show, with --store {}, show "
+                    "what is parked",
+                    options.scope, shown_url(flags.state)));
   return report.is_clean() ? exit_ok : exit_broken;
 }
 
@@ -149,7 +179,7 @@ void add_bridge(CLI::App& app, Context& context) {
   command.add_option("--id", flags->id, "Copy each id once, found by this rule")
       ->option_text("RULE");
   command.add_option("--rate", flags->rate, "At most N messages per second")
-      ->check(CLI::Range(1, 100'000'000).description(""))
+      ->check(whole_number(1, 100'000'000))
       ->option_text("N");
   command.add_flag("--follow", flags->follow, "Wait for more messages instead of ending");
   add_running_flags(command, flags->running);

@@ -26,6 +26,7 @@ void add_consume(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_audit(CLI::App& app, Context& context);
 void add_bridge(CLI::App& app, Context& context);
+void add_status(CLI::App& app, Context& context);
 void add_trace(CLI::App& app, Context& context);
 void add_ledger(CLI::App& app, Context& context);
 void add_park(CLI::App& app, Context& context);
@@ -33,6 +34,8 @@ void add_outbox(CLI::App& app, Context& context);
 void add_claims(CLI::App& app, Context& context);
 void add_position(CLI::App& app, Context& context);
 void add_horizon(CLI::App& app, Context& context);
+void add_scope(CLI::App& app, Context& context);
+void add_help(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 
 // All of them, in the order in which the help shows them.

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <once/log.h>
+#include <once/clock.h>
 #include <once/open.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "audit/looking_url.h"
 #include "audit/read_to_end.h"
+#include "base/url.h"
+#include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/message_format.h"
+#include "cli/moment.h"
 #include "cli/signals.h"
-#include "open/log_address.h"
+#include "open/topics.h"
 #include "operate/message_json.h"
+#include "operate/progress.h"
 
 namespace once::cli {
 namespace {
@@ -25,41 +33,117 @@ namespace {
 struct ConsumeFlags {
   std::string url;
   std::string from = "first";
+  std::int64_t last = 0;
   std::string partition;
+  std::string key;
+  bool has_key = false;
+  std::string header;
   std::int64_t count = -1;
+  std::string format;
   bool follow = false;
   bool json = false;
 };
 
-struct From {
-  bool end = false;
-  std::int64_t offset = -1;
+// Where each partition is read from.
+class Start {
+ public:
+  static Result<Start> find(const ConsumeFlags& flags, const std::string& topic_url) {
+    Start start;
+    start.extents_ = ONCE_TRY(operate::topic_extents(topic_url));
+    start.last_ = flags.last;
+    if (flags.last > 0 || flags.from == "first") return start;
+    start.end_ = flags.from == "end";
+    if (start.end_) return start;
+    if (const auto offset = number_in(flags.from); offset && *offset >= 0) {
+      start.offset_ = *offset;
+      return start;
+    }
+    const auto time_ms = parse_moment(flags.from, system_clock().now_ms());
+    if (!time_ms)
+      return fail_usage(
+          fmt::format("--from is first, end, an offset (0, 1, 2, …) or a time, {}; "
+                      "not \"{}\"",
+                      moment_forms, flags.from));
+    start.at_time_ = ONCE_TRY(offsets_at_time(topic_url, *time_ms));
+    return start;
+  }
+
+  // -1: the oldest message there is.
+  std::int64_t of(std::string_view partition) const {
+    if (end_) return end_of(partition);
+    const auto extent = extents_.find(partition);
+    if (last_ > 0 && extent != extents_.end())
+      return std::max(extent->second.first_offset, extent->second.end_offset - last_);
+    const auto number = number_in(std::string(operate::partition_number(partition)));
+    if (!at_time_.empty() && number && *number < static_cast<std::int64_t>(at_time_.size()))
+      return at_time_[static_cast<std::size_t>(*number)];
+    return offset_;
+  }
+
+  // One that came after we looked has not been read by anybody: from its first message.
+  std::int64_t end_of(std::string_view partition) const {
+    const auto extent = extents_.find(partition);
+    return extent == extents_.end() ? -1 : extent->second.end_offset;
+  }
+
+ private:
+  operate::TopicExtents extents_;
+  std::int64_t last_ = 0;
+  bool end_ = false;
+  std::int64_t offset_ = -1;
+  std::vector<std::int64_t> at_time_;
 };
 
-Result<From> parse_from(const std::string& text) {
-  if (text == "first") return From{};
-  if (text == "end") return From{true, -1};
-  From from;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, from.offset);
-  if (error != std::errc() || stop != end || from.offset < 0)
-    return fail_usage(
-        fmt::format("--from \"{}\" is not first, end or an offset (0, 1, 2, …)", text));
-  return from;
-}
+// Which messages are shown.
+class MessageFilter {
+ public:
+  explicit MessageFilter(const ConsumeFlags& flags) : flags_(flags) {
+    const std::size_t equals = flags.header.find('=');
+    header_ = flags.header.substr(0, equals);
+    if (equals != std::string::npos) value_ = flags.header.substr(equals + 1);
+  }
+
+  bool fits(std::string_view partition) const {
+    return flags_.partition.empty() || flags_.partition == operate::partition_number(partition);
+  }
+  bool fits(const Delivery& delivery) const {
+    if (!fits(delivery.partition)) return false;
+    if (flags_.has_key && (delivery.key.data() == nullptr || delivery.key != flags_.key))
+      return false;
+    return header_.empty() ||
+           std::any_of(delivery.headers.begin(), delivery.headers.end(),
+                       [&](const HeaderView& one) {
+                         return one.name == header_ && (!value_ || one.value == *value_);
+                       });
+  }
+
+ private:
+  const ConsumeFlags& flags_;
+  std::string header_;
+  std::optional<std::string> value_;  // unset: any
+};
 
 // Prints deliveries in the form that was asked for.
 class Printer {
  public:
-  Printer(Output& output, bool json) : output_(output), json_(json || output.json()) {}
+  static Result<Printer> make(Output& output, const ConsumeFlags& flags) {
+    Printer printer(output, flags.json || output.json());
+    if (!flags.format.empty()) printer.format_ = ONCE_TRY(MessageFormat::parse(flags.format));
+    return printer;
+  }
 
   void print(const Delivery& delivery) {
+    if (format_)
+      return output_.write_lines(format_->text_of(
+          delivery, [this](std::string_view bytes) { return output_.body_text(bytes); }));
     if (json_) return output_.write_json(operate::json_of(delivery));
     if (output_.format == Format::table) return print_row(delivery);
     output_.write_body(delivery.body);
   }
 
  private:
+  Printer(Output& output, bool json) : output_(output), json_(json) {}
+
   // Rows are written as they come, so the columns have fixed widths.
   void print_row(const Delivery& delivery) {
     if (!headed_)
@@ -78,13 +162,19 @@ class Printer {
   Output& output_;
   bool json_;
   bool headed_ = false;
+  std::optional<MessageFormat> format_;
 };
 
 class Consumption {
  public:
-  Consumption(const ConsumeFlags& flags, const From& from, Source& source, Printer printer,
+  Consumption(const ConsumeFlags& flags, const Start& start, Source& source, Printer printer,
               Output& output)
-      : flags_(flags), from_(from), source_(source), printer_(printer), output_(output) {}
+      : flags_(flags),
+        start_(start),
+        filter_(flags),
+        source_(source),
+        printer_(std::move(printer)),
+        output_(output) {}
 
   void stop() { stopping_ = true; }
 
@@ -105,33 +195,17 @@ class Consumption {
 
  private:
   std::int64_t left() const { return flags_.count < 0 ? 1000 : flags_.count - taken_; }
-  bool wanted(std::string_view partition) const {
-    return flags_.partition.empty() || flags_.partition == operate::partition_number(partition);
-  }
 
   Status start(std::string_view partition) {
-    seen_ = seen_ || wanted(partition);
+    const bool wanted = filter_.fits(partition);
+    seen_ = seen_ || wanted;
     if (!source_.traits().replayable) return {};
-    if (!wanted(partition) || from_.end)
-      return source_.seek(partition, ONCE_TRY(end_of(partition)));
-    return source_.seek(partition, from_.offset);
-  }
-
-  Result<std::int64_t> end_of(std::string_view partition) {
-    if (!info_) {
-      const Url url = ONCE_TRY(parse_url(flags_.url));
-      const LogAddress address = ONCE_TRY(log_address_of(url));
-      info_ = ONCE_TRY(describe_topic(address.directory, address.topic));
-    }
-    for (const PartitionInfo& known : info_->partitions)
-      if (fmt::format("{}", known.partition) == operate::partition_number(partition))
-        return known.end_offset;
-    return fail(Remedy::retry, "missing", fmt::format("partition {} has no end", partition));
+    return source_.seek(partition, wanted ? start_.of(partition) : start_.end_of(partition));
   }
 
   Status take(const Batch& batch) {
     for (const Delivery& delivery : batch.deliveries) {
-      if (!wanted(delivery.partition) || left() <= 0) continue;
+      if (!filter_.fits(delivery) || left() <= 0) continue;
       printer_.print(delivery);
       ++taken_;
     }
@@ -148,33 +222,45 @@ class Consumption {
   }
 
   const ConsumeFlags& flags_;
-  From from_;
+  const Start& start_;
+  const MessageFilter filter_;
   Source& source_;
   Printer printer_;
   Output& output_;
-  std::optional<TopicInfo> info_;
   std::int64_t taken_ = 0;
   bool seen_ = false;
   std::atomic<bool> stopping_{false};
 };
 
 // Without --follow the source ends at its end; what the URL says goes first.
-Result<std::string> bounded(const ConsumeFlags& flags) {
-  const Url url = ONCE_TRY(parse_url(flags.url));
+Result<std::string> bounded(const ConsumeFlags& flags, const std::string& source_url) {
+  const Url url = ONCE_TRY(parse_url(source_url));
   if (flags.follow && url.parameter("end") != nullptr)
     return fail_usage("--follow and the parameter end= of the URL say two things; drop one");
-  if (flags.follow) return flags.url;
-  return audit::url_that_ends(flags.url);
+  if (flags.follow) return source_url;
+  return audit::url_that_ends(source_url);
+}
+
+Status check_flags(const ConsumeFlags& flags, const Output& output) {
+  if (flags.json && output.format == Format::table)
+    return fail_usage("--json and -o table say two things; drop one");
+  if (!flags.format.empty() && (flags.json || output.format != Format::automatic))
+    return fail_usage("--format and --json or -o say two things; drop one");
+  if (flags.last > 0 && flags.from != "first")
+    return fail_usage("--last and --from say two things; drop one");
+  return {};
 }
 
 Result<int> consume(const ConsumeFlags& flags, Output& output) {
-  if (flags.json && output.format == Format::table)
-    return fail_usage("--json and -o table say two things; drop one");
-  const From from = ONCE_TRY(parse_from(flags.from));
-  const std::string url = ONCE_TRY(bounded(flags));
+  ONCE_TRY(check_flags(flags, output));
+  Printer printer = ONCE_TRY(Printer::make(output, flags));
+  const audit::LookingUrl looking = ONCE_TRY(audit::looking_url(flags.url));
+  const std::string url = ONCE_TRY(bounded(flags, looking.source));
+  tell_looking(flags.url, output);
   SignalWatch signals;
+  const Start start = ONCE_TRY(Start::find(flags, looking.topic));
   const auto source = ONCE_TRY(open_source(url));
-  Consumption consumption(flags, from, *source, Printer(output, flags.json), output);
+  Consumption consumption(flags, start, *source, std::move(printer), output);
   const SignalWatch::Scope stoppable(
       signals, {.on_signal = [&] { consumption.stop(); }, .on_overdue = [&] { source->leave(); }});
   ONCE_TRY(consumption.run());
@@ -187,6 +273,11 @@ constexpr const char* examples =
     "  once consume file:data/orders -o json              one JSON object per message\n"
     "  once consume file:data/orders --from end --follow  what comes from now on\n"
     "  once consume file:data/orders --partition 0 --from 100 --count 10\n"
+    "  once consume file:data/orders --last 5             the last five of each partition\n"
+    "  once consume file:data/orders --from -1h --key ann\n"
+    "  once consume file:data/orders --format '%p %o %k: %s\\n'\n"
+    "In --format: %t topic, %p partition, %o offset, %k key, %s body, %h headers, %T timestamp,\n"
+    "%i id, %K and %S bytes of key and body, %% percent; \\n \\r \\t \\0 \\\\ as in C.\n"
     "Reading changes nothing: positions belong to pipelines and live in their stores.";
 
 }  // namespace
@@ -196,10 +287,26 @@ void add_consume(CLI::App& app, Context& context) {
   CLI::App& command = *app.add_subcommand("consume", "Read messages of a topic");
   command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC")->required()->option_text(" ");
   command.add_option("--from", flags->from, "Where to start in each partition (first)")
-      ->option_text("OFFSET|first|end");
+      ->option_text("first|end|OFFSET|TIME");
+  command.add_option("--last", flags->last, "Only the last N messages of each partition")
+      ->check(whole_number(1, INT64_MAX))
+      ->option_text("N");
+  command
+      .add_option_function<std::string>(
+          "--key",
+          [flags](const std::string& key) {
+            flags->key = key;
+            flags->has_key = true;
+          },
+          "Only messages with this key")
+      ->option_text("TEXT");
+  command.add_option("--header", flags->header, "Only messages that have this header")
+      ->option_text("NAME[=VALUE]");
+  command.add_option("--format", flags->format, "How each message is written, as below")
+      ->option_text("TEXT");
   command.add_option("--partition", flags->partition, "Only this partition")->option_text("N");
   command.add_option("--count", flags->count, "Stop after this many messages")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(whole_number(0, INT64_MAX))
       ->option_text("N");
   command.add_flag("--follow", flags->follow, "Wait for more messages instead of ending");
   command.add_flag("--json", flags->json, "The same as -o json: one JSON object per message");

@@ -57,9 +57,12 @@ void Output::write_table(const Table& table) {
 
 void Output::write_json(const Json& json) { write(line_of(json)); }
 
+std::string Output::body_text(std::string_view bytes) const {
+  return data_terminal_ ? printable(bytes) : std::string(bytes);
+}
+
 void Output::write_body(std::string_view body) {
-  if (data_terminal_) return write(printable(body) + "\n");
-  write(body);
+  write(body_text(body));
   write("\n");
 }
 

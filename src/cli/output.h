@@ -64,6 +64,10 @@ class Output {
   void write_line(std::string_view text);
   void write_table(const Table& table);
   void write_json(const Json& json);
+  // Several lines of our own words.
+  void write_lines(std::string_view text) { write(text); }
+  // Bytes of a message as they are written: on a terminal as it can show them.
+  std::string body_text(std::string_view bytes) const;
   // A body and a newline: byte for byte, but on a terminal as it can be shown there.
   void write_body(std::string_view body);
   [[nodiscard]] Status flush();

@@ -13,12 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/line_reader.h"
 #include "model/json_fields.h"
 #include "model/message_view.h"
 #include "operate/message_json.h"
+#include "operate/one_partition_sink.h"
 
 namespace once::cli {
 namespace {
@@ -29,6 +31,10 @@ struct ProduceFlags {
   bool json = false;
   std::string key_from;
   std::string id_from;
+  std::string key_delimiter;
+  std::vector<std::string> headers;
+  std::optional<std::uint32_t> partition;
+  bool tombstone = false;
   std::string producer;
   bool replay = false;
 };
@@ -41,10 +47,10 @@ class Maker {
     maker.json_ = flags.json;
     if (!flags.id_from.empty()) {
       auto rule = IdRule::parse(flags.id_from);
-      if (!rule) return fail_usage("--id-from: " + rule.error().text);
+      if (!rule) return fail_usage("--id: " + rule.error().text);
       if (rule->kind == IdRule::Kind::coordinates)
         return fail_usage(
-            "--id-from coordinates: a message has no partition and offset before it is sent");
+            "--id coordinates: a message has no partition and offset before it is sent");
       maker.rule_ = std::move(*rule);
     }
     if (!flags.key_from.empty()) {
@@ -52,6 +58,16 @@ class Maker {
         return fail_usage(fmt::format("--key-from \"{}\" is not a JSON pointer; write /{}",
                                       flags.key_from, flags.key_from));
       maker.key_from_ = flags.key_from;
+    }
+    if (flags.json && !flags.key_delimiter.empty())
+      return fail_usage("--json and --key-delimiter say two things; drop one");
+    maker.key_delimiter_ = flags.key_delimiter;
+    maker.tombstone_ = flags.tombstone;
+    for (const std::string& text : flags.headers) {
+      const std::size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0)
+        return fail_usage(fmt::format("--header is NAME=VALUE, not \"{}\"", text));
+      maker.headers_.push_back({text.substr(0, equals), text.substr(equals + 1)});
     }
     return maker;
   }
@@ -61,13 +77,28 @@ class Maker {
     if (json_)
       message = ONCE_TRY(operate::message_of(line));
     else
-      message.body = std::string(line);
+      ONCE_TRY(take_line(line, message));
+    if (tombstone_ && message.body && message.body->empty()) message.body.reset();
+    message.headers.insert(message.headers.end(), headers_.begin(), headers_.end());
     if (!key_from_.empty()) message.key = ONCE_TRY(key_of(message.body));
     if (rule_) message.id = ONCE_TRY(rule_->id_of(DeliveryView(message).delivery()));
     return message;
   }
 
  private:
+  // A body, or a key, a delimiter and a body.
+  Status take_line(std::string_view line, Message& message) const {
+    if (!key_delimiter_.empty()) {
+      const std::size_t end = line.find(key_delimiter_);
+      if (end == std::string_view::npos)
+        return fail_input(fmt::format("there is no key: the line has no \"{}\"", key_delimiter_));
+      message.key = std::string(line.substr(0, end));
+      line.remove_prefix(end + key_delimiter_.size());
+    }
+    message.body = std::string(line);
+    return {};
+  }
+
   Result<std::string> key_of(const std::optional<std::string>& body) const {
     const auto fields = JsonFields::parse(view_of(body));
     if (!fields) return fail_input("--key-from: " + fields.error().text);
@@ -78,6 +109,9 @@ class Maker {
 
   bool json_ = false;
   std::string key_from_;
+  std::string key_delimiter_;
+  bool tombstone_ = false;
+  std::vector<Header> headers_;
   std::optional<IdRule> rule_;
 };
 
@@ -156,6 +190,8 @@ Result<int> produce(const ProduceFlags& flags, Output& output) {
   const Maker maker = ONCE_TRY(Maker::make(flags));
   LineReader reader = ONCE_TRY(LineReader::open(flags.file));
   auto sink = ONCE_TRY(open_sink(flags.url));
+  if (flags.partition)
+    sink = ONCE_TRY(operate::OnePartitionSink::make(std::move(sink), *flags.partition));
   ProducerOptions options;
   options.name = flags.producer;
   options.replay = flags.replay;
@@ -180,7 +216,8 @@ constexpr const char* examples =
     "  echo hello | once produce file:data/orders\n"
     "  once produce file:data/orders --file orders.jsonl --json\n"
     "      lines like {\"id\":\"order-1\",\"key\":\"ann\",\"body\":{\"amount\":5}}\n"
-    "  once produce file:data/orders --file bodies.jsonl --id-from json:/order --key-from "
+    "  printf 'ann:5\\nben:7\\n' | once produce file:data/orders --key-delimiter :\n"
+    "  once produce file:data/orders --file bodies.jsonl --id json:/order --key-from "
     "/customer\n"
     "  once produce file:data/orders --file orders.txt --producer nightly --replay\n"
     "      run it again after a crash: what arrived before is recognised\n"
@@ -200,7 +237,21 @@ void add_produce(CLI::App& app, Context& context) {
   command
       .add_option("--key-from", flags->key_from, "Take the key from this place in the JSON body")
       ->option_text("/POINTER");
-  command.add_option("--id-from", flags->id_from, "Make the id by this rule")->option_text("RULE");
+  command.add_option("--id,--id-from", flags->id_from, "Make the id by this rule")
+      ->option_text("RULE");
+  command
+      .add_option("--key-delimiter", flags->key_delimiter,
+                  "Each line is a key, this text, and a body")
+      ->option_text("TEXT");
+  command.add_option("--header", flags->headers, "A header of every message; may be repeated")
+      ->allow_extra_args(false)
+      ->option_text("NAME=VALUE");
+  command
+      .add_option("--partition", flags->partition,
+                  "Send all to this partition, whatever their keys say")
+      ->check(whole_number(0, UINT32_MAX))
+      ->option_text("N");
+  command.add_flag("--tombstone", flags->tombstone, "An empty body is sent as none: a tombstone");
   command
       .add_option("--producer", flags->producer,
                   "The name of the producer, the same in every run; without it, a random one")

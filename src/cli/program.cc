@@ -6,14 +6,18 @@
 #include <csignal>
 #include <exception>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/exception.h"
 #include "base/failpoint.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/parse_error.h"
 #include "cli/version.h"
 
 namespace once::cli {
@@ -47,7 +51,7 @@ int answer_parse_error(CLI::App& app, Context& context, std::span<char* const> a
   // Nobody knows what was meant as what: each may be an address without a scheme.
   for (const std::string_view argument : arguments) context.output.secrets.learn(argument);
   context.output.complain(
-      Error{Remedy::stop, "usage", fmt::format("{}; see once --help", error.what()), std::nullopt});
+      Error{Remedy::stop, "usage", explain(app, arguments, error), std::nullopt});
   return exit_usage;
 }
 
@@ -83,6 +87,29 @@ int run_action(Context& context) {
 
 }  // namespace
 
+// `once help park replay` is `once park replay --help`.
+void add_help(CLI::App& app, Context& context) {
+  const auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App& command = *app.add_subcommand("help", "Show the flags and examples of a command");
+  command.add_option("COMMAND", *words, "Which one; without it, what commands there are")
+      ->option_text("...");
+  command.callback([&app, &context, words] {
+    context.action = [&app, &context, words]() -> Result<int> {
+      const CLI::App* shown = &app;
+      std::string path;  // before its name
+      for (const std::string& word : *words) {
+        const CLI::App* next = find_command(*shown, word);
+        if (next == nullptr) return fail_usage(no_such_command(*shown, word));
+        path += (path.empty() ? "" : " ") + shown->get_name();
+        shown = next;
+      }
+      app.clear();  // it would show the help of the command that was parsed: this one
+      context.output.write_lines(shown->help(path));
+      return exit_ok;
+    };
+  });
+}
+
 void add_commands(CLI::App& app, Context& context) {
   add_demo(app, context);
   add_topic(app, context);
@@ -91,6 +118,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_run(app, context);
   add_audit(app, context);
   add_bridge(app, context);
+  add_status(app, context);
   add_trace(app, context);
   add_ledger(app, context);
   add_park(app, context);
@@ -98,13 +126,15 @@ void add_commands(CLI::App& app, Context& context) {
   add_claims(app, context);
   add_position(app, context);
   add_horizon(app, context);
+  add_scope(app, context);
+  add_help(app, context);
 }
 
 void add_output(CLI::App& command, Context& context) {
   static const std::map<std::string, Format> formats{
       {"table", Format::table}, {"json", Format::json}, {"jsonl", Format::jsonl}};
   command.add_option("-o,--output", context.output.format, "table, json, or jsonl for streams")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->transform(one_of(formats))
       ->option_text("FORMAT");
 }
 
@@ -114,7 +144,7 @@ int run(int argc, char** argv) {
   Context context;
   CLI::App app(description, "once");
   app.footer(footer);
-  app.set_version_flag("--version", version_text(), "Print the version and exit");
+  app.set_version_flag("-V,--version", version_text(), "Print the version and exit");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_commands(app, context);

@@ -13,12 +13,15 @@
 
 #include "base/file.h"
 #include "base/url.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/running.h"
 #include "cli/try.h"
 #include "config/recipe.h"
+#include "open/advice.h"
 #include "open/look.h"
+#include "operate/check.h"
 #include "operate/pipeline_role.h"
 
 namespace once::cli {
@@ -114,7 +117,9 @@ Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
 
 Result<int> check_plan(const Plan& plan, operate::Patience& patience, Output& output) {
   const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source));
+  ONCE_TRY(operate::check_job(job_of(plan, parts), plan.source_url));
   tell_warnings(*parts.source, output);
+  for (const std::string& advice : advice_about(plan.source_url)) output.talk("warning: " + advice);
   return tell_promise(plan, parts, output);
 }
 
@@ -185,7 +190,7 @@ void add_run(CLI::App& app, Context& context) {
   command
       .add_option("--try", flags->try_count,
                   "Only show what the next N messages would do, and roll back")
-      ->check(CLI::Range(1, 1000).description(""))
+      ->check(whole_number(1, 1000))
       ->option_text("N");
   add_running_flags(command, flags->running);
   add_output(command, context);

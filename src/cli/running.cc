@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/checks.h"
 #include "cli/exit_code.h"
 #include "operate/event_json.h"
 #include "operate/runner.h"
@@ -185,13 +186,13 @@ class Watch {
 
 void add_running_flags(CLI::App& command, RunningFlags& flags) {
   command.add_option("--stats-every", flags.stats_every_s, "Tell how it goes every N seconds")
-      ->check(CLI::Range(1, 86400).description(""))
+      ->check(whole_number(1, 86400))
       ->option_text("N");
   command.add_flag("--quiet", flags.quiet, "Only errors on stderr");
   static const std::map<std::string, LogFormat> formats{{"text", LogFormat::text},
                                                         {"json", LogFormat::json}};
   command.add_option("--log", flags.log_format, "How stderr is written: text, or json by the line")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->transform(one_of(formats))
       ->option_text("FORMAT");
   static const std::map<std::string, Severity> levels{{"debug", Severity::debug},
                                                       {"info", Severity::info},
@@ -199,12 +200,12 @@ void add_running_flags(CLI::App& command, RunningFlags& flags) {
                                                       {"error", Severity::error}};
   command
       .add_option("--log-level", flags.log_level, "Log this and worse: debug, info, warning, error")
-      ->transform(CLI::CheckedTransformer(levels).description(""))
+      ->transform(one_of(levels))
       ->option_text("LEVEL");
   command
       .add_option("--wait", flags.wait_s,
                   "Wait N seconds for what is away at the start (without limit)")
-      ->check(CLI::NonNegativeNumber.description(""))
+      ->check(whole_number(0, 1'000'000'000))
       ->option_text("N");
 }
 

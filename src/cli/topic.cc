@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/url.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "open/topics.h"
@@ -202,28 +203,28 @@ void add_settings(CLI::App& command, TopicWish& wish) {
   static const std::map<std::string, GapPolicy> policies{
       {"refuse", GapPolicy::refuse}, {"hold", GapPolicy::hold}, {"accept", GapPolicy::accept}};
   command.add_option("--partitions", wish.partitions, "How many partitions (1)")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(whole_number(1, 1024))
       ->option_text("N");
   command
       .add_option("--segment-bytes", wish.segment_bytes_max,
                   "A segment file is closed at this size, 4096 or more (67108864)")
-      ->check(CLI::Range(std::int64_t{4096}, std::int64_t{1} << 40).description(""))
+      ->check(whole_number(4096, std::int64_t{1} << 40))
       ->option_text("BYTES");
   command
       .add_option("--retention-ms", wish.retention_ms,
                   "Messages older than this may go; -1 keeps them (-1)")
-      ->check(CLI::Range(std::int64_t{-1}, INT64_MAX).description(""))
+      ->check(whole_number(-1, INT64_MAX))
       ->option_text("MS");
   command
       .add_option("--retention-bytes", wish.retention_bytes,
                   "A partition larger than this loses its oldest segments; -1 keeps them (-1)")
-      ->check(CLI::Range(std::int64_t{-1}, INT64_MAX).description(""))
+      ->check(whole_number(-1, INT64_MAX))
       ->option_text("BYTES");
   command
       .add_option("--gaps", wish.gaps,
                   "A message that overtook an earlier one of its producer: refuse it, hold it "
                   "until that one comes, or accept it out of order (refuse)")
-      ->transform(CLI::CheckedTransformer(policies).description(""))
+      ->transform(one_of(policies))
       ->option_text("refuse|hold|accept");
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -125,6 +126,8 @@ TEST_F(Bridge, copies_everything_with_all_it_has_in_the_order_of_its_keys) {
                                 {"missing", 0},
                                 {"doubled", 0},
                                 {"others", 0},
+                                {"duplicates", 0},
+                                {"parked", 0},
                                 {"without_id", 0},
                                 {"ok", true}}));
   EXPECT_EQ(content(to_), content(from_));
@@ -202,9 +205,38 @@ TEST_F(Bridge, an_audit_tells_duplicates_with_their_places_and_needs_an_id) {
   EXPECT_EQ(report["doubled"][0]["first"]["partition"],
             report["doubled"][0]["second"]["partition"]);
   EXPECT_LT(report["doubled"][0]["first"]["offset"], report["doubled"][0]["second"]["offset"]);
-  EXPECT_EQ(run_once({"audit", from_, "--id", "json:/none", "-o", "json"}).json()["without_id"],
-            11);
+  const Answer none = run_once({"audit", from_, "--id", "json:/none", "-o", "json"});
+  EXPECT_EQ(none.json()["without_id"], 11);
+  EXPECT_EQ(none.json()["ok"], false) << "nothing was compared";
+  EXPECT_EQ(none.exit_code, 1);
   EXPECT_EQ(run_once({"audit", from_, "--id", "jason:/none"}).exit_code, 2);
+}
+
+TEST_F(Bridge, a_topic_is_not_copied_onto_itself_however_it_is_written) {
+  send(from_, 0, 3);
+  const std::string state = "sqlite:" + scratch_.path("state.db");
+  std::filesystem::create_directory_symlink(scratch_.directory(), scratch_.path("link"));
+  const std::string path = from_.substr(5);
+  for (const std::string& to : {from_, "file://" + path, "file:" + scratch_.path("./from"),
+                                "file:" + scratch_.path("link/from")}) {
+    const Answer answer = run_once({"bridge", from_, to, "--state", state});
+    EXPECT_EQ(answer.exit_code, 2) << to << answer.err;
+    EXPECT_NE(answer.err.find("the same topic"), std::string::npos) << answer.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("state.db")));
+}
+
+TEST_F(Bridge, the_report_tells_duplicates_and_what_is_parked) {
+  send(from_, 0, 5);
+  send(from_, 2, 2);
+  ASSERT_EQ(run_once({"produce", from_}, "no id\n").exit_code, 0);
+  const Answer answer = bridge({"--id", "json:/order"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["copied"], 5);
+  EXPECT_EQ(answer.json()["duplicates"], 2);
+  EXPECT_EQ(answer.json()["parked"], 1);
+  EXPECT_EQ(answer.json()["without_id"], 1);
+  EXPECT_NE(answer.err.find("once park ls"), std::string::npos) << answer.err;
 }
 
 TEST_F(Bridge, an_audit_tells_gaps_in_the_sequences_of_producers) {

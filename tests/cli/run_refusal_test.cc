@@ -78,10 +78,47 @@ TEST_F(RunRefusal, a_missing_variable_is_named_and_a_secret_is_not_shown) {
   EXPECT_NE(answer.err.find("${RUN_SECRET}"), std::string::npos) << answer.err;
 }
 
+// The command that helps is named, by --check and by the run.
+TEST_F(RunRefusal, a_position_that_the_topic_does_not_have_is_told_with_the_command_that_moves_it) {
+  send(line("deposit-1", "ann", 1));
+  ASSERT_EQ(run(head() + deposit()).exit_code, 0);
+  ASSERT_EQ(run_once({"position", "set", "--store", store(), "--scope", "deposits", "--partition",
+                      "deposits/0", "--to", "7", "--reason", "a slip"})
+                .exit_code,
+            0);
+  for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+    const Answer answer = run(head() + deposit(), check);
+    EXPECT_EQ(answer.exit_code, 3) << answer.err;
+    EXPECT_NE(answer.err.find("error[gone]"), std::string::npos) << answer.err;
+    EXPECT_NE(
+        answer.err.find("once position set --scope deposits --partition deposits/0 --to first"),
+        std::string::npos)
+        << answer.err;
+  }
+}
+
+// A variable that is no secret is not hidden, or half of an error is.
+TEST_F(RunRefusal, only_what_is_secret_is_hidden) {
+  const std::string text = changed(head() + deposit(), "/deposits", "/${RUN_TOPIC}");
+  ::setenv("RUN_TOPIC", "orders-of-2026", 1);
+  const Answer shown = run(text, {"--check"});
+  EXPECT_EQ(shown.exit_code, 3) << shown.err;
+  EXPECT_NE(shown.err.find("orders-of-2026"), std::string::npos) << shown.err;
+  EXPECT_EQ(shown.err.find("${RUN_TOPIC}"), std::string::npos) << shown.err;
+  ::setenv("RUN_API_KEY", "orders-of-2026", 1);
+  const Answer hidden = run(changed(text, "RUN_TOPIC", "RUN_API_KEY"), {"--check"});
+  EXPECT_EQ(hidden.err.find("orders-of-2026"), std::string::npos) << hidden.err;
+  EXPECT_NE(hidden.err.find("${RUN_API_KEY}"), std::string::npos) << hidden.err;
+  ::unsetenv("RUN_TOPIC");
+  ::unsetenv("RUN_API_KEY");
+}
+
 TEST_F(RunRefusal, a_file_or_topic_that_is_not_there_is_told) {
   EXPECT_EQ(run_once({"run", scratch_.path("none.toml")}).exit_code, 3);
   expect_refused(changed(head() + deposit(), "/deposits", "/deposit"), 3, "deposit");
-  expect_refused(changed(head() + deposit() + announcement(), "/done", "/gone"), 3, "gone", {});
+  for (const Lines& check : {Lines{"--check"}, Lines{}})
+    expect_refused(changed(head() + deposit() + announcement(), "/done", "/gone"), 3, "gone",
+                   check);
 }
 
 TEST_F(RunRefusal, messages_that_wait_for_a_destination_are_not_left_behind) {

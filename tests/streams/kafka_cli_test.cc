@@ -130,6 +130,82 @@ TEST(KafkaTopic, that_is_compacted_is_warned_of_where_it_is_read) {
   EXPECT_NE(bridged.err.find("compacted is compacted"), std::string::npos) << bridged.err;
 }
 
+// --- Looking
+
+// A member of a group works, and others look at the topic with the URL of its pipeline: it keeps
+// its partitions, and they see all of them.
+TEST(KafkaLooking, leaves_the_group_of_a_url_alone) {
+  const std::string topic = server().url() + "/looked_at";
+  create_kafka_topic(hosts(), "looked_at", 2);
+  send(topic, 0, 20);
+  const std::string member = topic + "?group=workers";
+  const Scratch scratch;
+  const std::string to = "file:" + scratch.path("to");
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  const std::string state = "sqlite:" + scratch.path("state.db");
+  Program worker({"bridge", member, to, "--state", state, "--follow"});
+  const auto copied = [&](std::size_t count) {
+    for (int i = 0; i < 200; ++i) {
+      if (run_once({"consume", to}).lines().size() == count) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  };
+  ASSERT_TRUE(copied(20));
+  const auto fences = [&] {
+    const Json positions = run_once({"position", "ls", "--store", state, "-o", "json"}).json();
+    Json fences = Json::array();
+    for (const Json& one : positions) fences.push_back(one["fence"]);
+    return fences;
+  };
+  const Json before = fences();
+  ASSERT_EQ(before.size(), 2u);
+
+  const Answer all = run_once({"consume", member + "&member=me", "-o", "json"});
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(all.lines().size(), 20u);
+  EXPECT_NE(all.err.find("without joining the group \"workers\""), std::string::npos) << all.err;
+  std::size_t parts = 0;
+  for (const char* partition : {"0", "1"}) {
+    const auto part = run_once({"consume", member, "--partition", partition, "-o", "json"}).lines();
+    for (const std::string& text : part)
+      EXPECT_EQ(Json::parse(text)["partition"], partition[0] - '0');
+    parts += part.size();
+    EXPECT_EQ(run_once({"consume", topic, "--partition", partition, "--last", "2"}).lines().size(),
+              2u);
+  }
+  EXPECT_EQ(parts, 20u);
+  EXPECT_EQ(run_once({"consume", topic, "--from", "-1m"}).lines().size(), 0u) << "they are older";
+  EXPECT_EQ(run_once({"consume", topic, "--from", "-2h"}).lines().size(), 20u);
+  EXPECT_EQ(run_once({"audit", member, "-o", "json"}).json()["messages"], 20);
+  const Answer traced =
+      run_once({"trace", "order 7", "--store", state, "--source", member, "-o", "json"});
+  EXPECT_EQ(traced.exit_code, 0) << traced.err;
+  EXPECT_EQ(traced.json()["events"][0]["kind"], "source");
+  const Json lags =
+      run_once({"position", "ls", "--store", state, "--source", member, "-o", "json"}).json();
+  for (const Json& one : lags) EXPECT_EQ(one["lag"], 0) << lags;
+
+  send(topic, 20, 40);
+  EXPECT_TRUE(copied(40));
+  EXPECT_EQ(fences(), before) << "nobody took its partitions away";
+  ::kill(worker.pid(), SIGTERM);
+  EXPECT_EQ(worker.wait().exit_code, 0);
+}
+
+TEST(KafkaLooking, a_topic_is_not_copied_onto_itself) {
+  const std::string topic = server().url() + "/itself";
+  create_kafka_topic(hosts(), "itself", 1);
+  const Scratch scratch;
+  const std::string named = fmt::format("kafka://localhost:{}/itself", server().port());
+  for (const std::string& to : {topic, named}) {
+    const Answer answer =
+        run_once({"bridge", topic + "?group=g", to, "--state", "sqlite:" + scratch.path("s.db")});
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_NE(answer.err.find("the same topic"), std::string::npos) << answer.err;
+  }
+}
+
 // --- Bridges
 
 class KafkaBridge : public ::testing::Test {
@@ -202,6 +278,8 @@ class KafkaBridge : public ::testing::Test {
                                    {"missing", 0},
                                    {"doubled", 0},
                                    {"others", 0},
+                                   {"duplicates", 0},
+                                   {"parked", 0},
                                    {"without_id", 0},
                                    {"ok", true}}));
     }

@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/demo/roles.h"
 #include "cli/demo/scenes.h"
@@ -179,7 +180,7 @@ Status die_with(pid_t parent) {
 
 void add_settings(CLI::App& command, DemoSettings& settings) {
   command.add_option("--messages", settings.messages, "How many orders (500)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}).description(""))
+      ->check(whole_number(1, 10'000'000))
       ->option_text("N");
   command
       .add_option("--duplicates", settings.duplicates,
@@ -187,7 +188,7 @@ void add_settings(CLI::App& command, DemoSettings& settings) {
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->option_text("RATIO");
   command.add_option("--kills", settings.kills, "How many processes are killed (30)")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000}).description(""))
+      ->check(whole_number(0, 100'000))
       ->option_text("N");
   command
       .add_option("--seed", settings.seed, "For orders, copies and the moments of the kills (1)")

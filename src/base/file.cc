@@ -66,6 +66,16 @@ class PosixFile final : public File {
     return status.st_size;
   }
 
+  Result<bool> is_in_place() override {
+    struct stat opened;
+    struct stat named;
+    if (::fstat(descriptor_, &opened) != 0) return fail_errno("stat", path_);
+    if (::stat(path_.c_str(), &named) == 0)
+      return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return fail_errno("stat", path_);
+  }
+
   Status resize(std::int64_t bytes) override {
     const std::int64_t old = ONCE_TRY(size());
     if (bytes > old) {

@@ -27,6 +27,9 @@ class File {
   [[nodiscard]] virtual Result<std::int64_t> size() = 0;
   // Cuts the file or extends it with zeros; an extension also reserves the space on disk.
   [[nodiscard]] virtual Status resize(std::int64_t bytes) = 0;
+  // Whether its path still leads to it: neither it nor a directory above it was removed, renamed or
+  // replaced. Without a directory that others change, always so.
+  [[nodiscard]] virtual Result<bool> is_in_place() { return true; }
 };
 
 // What is made is for its owner alone: files 0600, directories 0700, less what the umask takes

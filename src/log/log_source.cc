@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -12,12 +13,15 @@
 #include "log/reader.h"
 #include "log/superblock.h"
 #include "log/topic.h"
+#include "model/gone.h"
 
 namespace once::log {
 namespace {
 
 constexpr std::size_t read_bytes = 1 << 20;
 constexpr std::int64_t nap_ms_max = 5;
+// A reader that finds nothing looks this often whether the topic was replaced.
+constexpr std::int64_t look_interval_ns = 1'000'000'000;
 
 // One partition as a reader sees it, also while another process writes it, and before it exists.
 class PartitionView {
@@ -45,6 +49,9 @@ class PartitionView {
     if (told && told->end.address > durable_.address) durable_ = told->end;
     return durable_;
   }
+
+  // Whether the files that are read are still those of the partition.
+  Result<bool> is_in_place() { return watermark_ ? watermark_->is_in_place() : true; }
 
   // The next deliveries, at most `count_max`; an empty batch when there are none.
   Result<Batch> next(std::size_t count_max) {
@@ -78,16 +85,9 @@ class PartitionView {
     const End end = ONCE_TRY(durable());
     if (offset >= 0) {
       const std::int64_t first = reader_ ? ONCE_TRY(reader_->first_offset()) : 0;
-      if (offset < first)
-        return fail(Remedy::stop, "gone",
-                    fmt::format("{} has no message {} any more: the oldest is {}. Messages were "
-                                "lost; keep them longer",
-                                name_, offset, first));
+      if (offset < first) return fail(forgotten_error(name_, offset, first));
       if (offset > end.offset && offset > ONCE_TRY(frames_end()))
-        return fail(Remedy::stop, "gone",
-                    fmt::format("{} ends at {}, before message {}: it is not the log that was read "
-                                "before",
-                                name_, end.offset, offset));
+        return fail(ends_before_error(name_, end.offset, offset));
     }
     go_to(offset);
     again_until_ = 0;
@@ -154,12 +154,18 @@ class PartitionView {
 // The reading end of a topic: all its partitions in turn. Used by one thread.
 class LogSource final : public Source {
  public:
+  // Reads the topic file again, to see whether it is still the same topic.
+  using Identify = std::function<Result<std::string>()>;
+
   LogSource(std::string name, std::string identity, LogSourceOptions options,
-            std::vector<PartitionView> partitions)
+            std::vector<PartitionView> partitions, Identify identify, Clock& clock)
       : name_(std::move(name)),
         identity_(std::move(identity)),
         options_(options),
-        partitions_(std::move(partitions)) {}
+        partitions_(std::move(partitions)),
+        identify_(std::move(identify)),
+        clock_(clock),
+        look_after_ns_(clock.ticks_ns() + look_interval_ns) {}
 
   SourceTraits traits() const override {
     SourceTraits traits{.name = name_, .ordered = true, .replayable = true, .identity = identity_};
@@ -226,16 +232,38 @@ class LogSource final : public Source {
       turn_ = (turn_ + i + 1) % partitions_.size();
       return batch;
     }
+    ONCE_TRY(check_in_place());
     Batch batch;
     batch.drained = count_max > 0;
     if (options_.stop_at_end && count_max > 0) batch.event = Batch::Event::end;
     return batch;
   }
 
+  // A topic that was replaced is not written where this reader looks: it would wait for ever.
+  Status check_in_place() {
+    if (clock_.ticks_ns() < look_after_ns_) return {};
+    look_after_ns_ = clock_.ticks_ns() + look_interval_ns;
+    const auto now = identify_();
+    if (!now && now.error().tag != "missing") return fail(now.error());
+    bool same = now && (identity_.empty() || *now == identity_);
+    for (PartitionView& partition : partitions_) same = same && ONCE_TRY(partition.is_in_place());
+    if (same) return {};
+    return fail(
+        Remedy::stop, "gone",
+        fmt::format("{} was deleted, moved or replaced while it was read. Start again: what is "
+                    "there then is compared with the position; a topic that was created again is "
+                    "read from its first message after once position set --scope SCOPE "
+                    "--partition TOPIC/NUMBER --to first --reason TEXT",
+                    name_));
+  }
+
   const std::string name_;
   const std::string identity_;
   const LogSourceOptions options_;
   std::vector<PartitionView> partitions_;
+  const Identify identify_;
+  Clock& clock_;
+  std::int64_t look_after_ns_;
   std::size_t announced_ = 0;
   std::size_t turn_ = 0;
 };
@@ -244,14 +272,17 @@ class LogSource final : public Source {
 
 Result<std::unique_ptr<Source>> open_log_source(Files& files, const std::string& directory,
                                                 const std::string& topic,
-                                                const LogSourceOptions& options, Clock&) {
+                                                const LogSourceOptions& options, Clock& clock) {
   const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
   std::vector<PartitionView> partitions;
   partitions.reserve(file.options.partitions);
   for (std::uint32_t i = 0; i < file.options.partitions; ++i)
     partitions.emplace_back(files, directory, topic, i);
+  auto identify = [&files, directory, topic]() -> Result<std::string> {
+    return ONCE_TRY(read_topic(files, directory, topic)).id;
+  };
   return std::make_unique<LogSource>(fmt::format("file:{}/{}", directory, topic), file.id, options,
-                                     std::move(partitions));
+                                     std::move(partitions), std::move(identify), clock);
 }
 
 }  // namespace once::log

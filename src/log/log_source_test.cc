@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <thread>
@@ -63,6 +64,101 @@ std::vector<std::string> drain(Source& source, std::size_t count_max = 7) {
     }
   }
 }
+
+// --- A topic whose files are replaced while it is in use.
+
+class ReplacedTopic : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(create()); }
+
+  Status create() { return create_topic(system_files(), home(), "orders", {}); }
+  std::string home() const { return scratch_.path("data"); }
+  std::string orders() const { return home() + "/orders"; }
+  std::unique_ptr<Sink> sink() {
+    return open_log_sink(system_files(), home(), "orders", clock_).value();
+  }
+  // Reads to the end, then once more after the reader has had time to look.
+  Result<Batch> poll_later(Source& source) {
+    for (Result<Batch> batch = source.poll(100, 0);; batch = source.poll(100, 0))
+      if (!batch || batch->drained) break;
+    clock_.time_ms += 1'001;
+    return source.poll(100, 0);
+  }
+  std::unique_ptr<Source> settled_source() {
+    auto source = open_log_source(system_files(), home(), "orders", {}, clock_).value();
+    settle(*source, 1);
+    return source;
+  }
+
+  const Scratch scratch_;
+  TestClock clock_;
+};
+
+TEST_F(ReplacedTopic, a_writer_acknowledges_nothing_after_its_directory_was_moved_away) {
+  auto writer = sink();
+  Stamp stamp = writer->enter(0, "shop").value();
+  ASSERT_TRUE(writer->append(0, stamp, texts(0, 3)));
+  std::filesystem::rename(orders(), orders() + ".old");
+  for (const bool is_made_again : {false, true}) {
+    if (is_made_again) {
+      ASSERT_TRUE(create());
+    }
+    const auto lost = writer->append(0, after(stamp, 3), texts(3, 5));
+    ASSERT_FALSE(lost);
+    EXPECT_EQ(lost.error().tag, "gone") << lost.error().text;
+    EXPECT_EQ(lost.error().remedy, Remedy::stop);
+  }
+  EXPECT_EQ(sink()->enter(0, "shop").value().sequence, 0u) << "the new topic has nothing";
+  // Put back, it goes on, and what was not acknowledged counts once.
+  writer.reset();
+  std::filesystem::remove_all(orders());
+  std::filesystem::rename(orders() + ".old", orders());
+  writer = sink();
+  stamp = writer->enter(0, "shop").value();
+  stamp.sequence = 3;
+  ASSERT_TRUE(writer->append(0, stamp, texts(3, 5)));
+  auto source = open_log_source(system_files(), home(), "orders", {true}, clock_).value();
+  settle(*source, 1);
+  EXPECT_EQ(drain(*source), bodies(0, 5));
+}
+
+TEST_F(ReplacedTopic, a_reader_that_waits_is_told_that_it_was_deleted) {
+  ASSERT_TRUE(sink()->append(0, {}, texts(0, 3)));
+  auto source = settled_source();
+  ASSERT_TRUE(poll_later(*source));
+  ASSERT_TRUE(delete_topic(system_files(), home(), "orders"));
+  const auto gone = poll_later(*source);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().tag, "gone") << gone.error().text;
+}
+
+TEST_F(ReplacedTopic, a_reader_that_waits_is_told_that_it_was_created_again) {
+  ASSERT_TRUE(sink()->append(0, {}, texts(0, 3)));
+  auto source = settled_source();
+  ASSERT_TRUE(poll_later(*source));
+  ASSERT_TRUE(delete_topic(system_files(), home(), "orders"));
+  ASSERT_TRUE(create());
+  ASSERT_TRUE(sink()->append(0, {}, texts(10, 20)));
+  const auto gone = poll_later(*source);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().tag, "gone") << gone.error().text;
+  EXPECT_NE(gone.error().text.find("once position set"), std::string::npos);
+}
+
+// A backup has the identity of the topic, and other files.
+TEST_F(ReplacedTopic, a_reader_that_waits_is_told_that_it_was_restored) {
+  ASSERT_TRUE(sink()->append(0, {}, texts(0, 3)));
+  std::filesystem::copy(orders(), orders() + ".backup", std::filesystem::copy_options::recursive);
+  auto source = settled_source();
+  ASSERT_TRUE(poll_later(*source));
+  std::filesystem::remove_all(orders());
+  std::filesystem::rename(orders() + ".backup", orders());
+  const auto gone = poll_later(*source);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().tag, "gone") << gone.error().text;
+}
+
+// --- Reading
 
 TEST(LogSource, announces_its_partitions_then_reads_them_in_turn_to_the_end) {
   TopicBench bench;

@@ -30,6 +30,7 @@ std::size_t weight_of(const Message& message) {
 }
 
 Error poisoned(Remedy remedy, const std::string& directory, const Error& cause) {
+  if (cause.tag == "gone") return cause;
   return {remedy, "poisoned",
           fmt::format("{}: an earlier write failed ({}), so nobody knows what is on disk; open the "
                       "log again",
@@ -464,7 +465,22 @@ Status Partition::flush() {
   }
   // Readers must not count what is written next before it is durable.
   if (Status told = watermark_->publish({durable_, true}); !told) return unknown(told);
-  return write_group();
+  ONCE_TRY(write_group());
+  return check_in_place();
+}
+
+// What is written to files that were moved away or deleted is durable and lost: nothing of it may
+// be acknowledged.
+Status Partition::check_in_place() {
+  const auto there = tail_.file->is_in_place();
+  if (!there) return unknown(fail(there.error()));
+  if (*there) return {};
+  return fail(
+      Remedy::stop, "gone",
+      fmt::format("{} was deleted, moved or replaced while it was written, and what was sent last "
+                  "is not acknowledged. Put the directory back, or create the topic again (once "
+                  "topic create), then start again: senders that have a name send what is missing",
+                  directory_));
 }
 
 // Space is reserved before anything is written, so that a full disk refuses and harms nothing.

@@ -161,6 +161,7 @@ class Partition {
   Status make_room(std::int64_t bytes);
   Status roll(std::int64_t bytes);
   Status write_group();
+  Status check_in_place();
   Status sync_tail();
   std::uint64_t last_group() const;
 

@@ -61,6 +61,7 @@ class Watermark {
                                                          std::uint64_t log_id);
 
   [[nodiscard]] Status publish(const Told& told);
+  [[nodiscard]] Result<bool> is_in_place() { return file_->is_in_place(); }
   // Nothing when no slot is good.
   std::optional<Told> read();
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "model/witness.h"
 #include "runtime/forgetter.h"
 #include "runtime/lane_testing.h"
 #include "runtime/lane_thread.h"
-#include "runtime/witness.h"
 
 namespace once {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/mutant.h"
+#include "model/witness.h"
 #include "runtime/lane.h"
-#include "runtime/witness.h"
 
 namespace once {
 // The oldest birth among what is queued of it, from `from` on; -1: nothing is.

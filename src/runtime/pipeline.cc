@@ -17,6 +17,7 @@
 #include "base/exception.h"
 #include "base/failpoint.h"
 #include "model/ledger.h"
+#include "model/witness.h"
 #include "runtime/backoff.h"
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"

@@ -141,8 +141,10 @@ class OutboxRelay final : public Relay {
     auto handled = send(destination, to);
     tell_trouble(destination, to, handled);
     if (handled || handled.error().remedy != Remedy::stop) return handled;
-    if (handled.error().tag == "diverged" && knew_it) {
-      // What we knew may be from before a restart, which other relays have taken up.
+    const bool is_outdated = handled.error().tag == "diverged" || handled.error().tag == "gone";
+    if (is_outdated && knew_it) {
+      // What we knew may be from before a restart, which other relays have taken up, or the
+      // destination was replaced: what is there now is compared as after a start.
       to.close();
       to.role->doubt();
       return serve(destination);

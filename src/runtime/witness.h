@@ -9,10 +9,6 @@
 
 namespace once {
 
-// The message by which its topic is recognised later. Not cryptographic: it tells a topic that was
-// made anew, not a forger.
-[[nodiscard]] Witness witness_of(const Delivery& delivery);
-
 // Whether a partition is still the one that the store's position belongs to. Sources cannot always
 // tell (SourceTraits::identity), but a topic that was deleted and created again under the same name
 // has another message, or none, where the last handled one was. So reading begins at that message:

@@ -132,6 +132,20 @@ TEST_F(OutboxCli, processes_that_are_killed_again_and_again_announce_each_deposi
   expect_announced(ids);
 }
 
+TEST_F(OutboxCli, a_destination_that_is_replaced_under_a_live_relay_loses_nothing_in_silence) {
+  Program program({"run", write(endless_run())});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  std::filesystem::remove_all(scratch_.path("done"));
+  ASSERT_EQ(run_once({"topic", "create", topic("done")}).exit_code, 0);
+  send(line("deposit-1", "ann", 1));
+  const Answer ended = program.wait();
+  EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_NE(ended.err.find("error[diverged]"), std::string::npos) << ended.err;
+  EXPECT_EQ(outbox({"ls"})[0]["pending"], 1) << "what was not sent waits";
+  EXPECT_EQ(announced_count(), 0u);
+}
+
 TEST_F(OutboxCli, a_store_that_was_restored_is_an_error_with_a_repair_and_nothing_is_lost) {
   send(line("deposit-0", "ann", 1) + line("deposit-1", "ann", 1));
   ASSERT_EQ(run(announced_run()).exit_code, 0);

@@ -115,6 +115,26 @@ TEST(KafkaTopic, is_created_with_what_is_asked_for_and_only_once) {
   EXPECT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
 }
 
+// A process that is stopped, as a paused machine is, keeps its connections and sees no error.
+TEST(KafkaFollow, a_topic_that_was_created_again_while_the_reader_was_stopped_is_gone) {
+  const std::string url = server().url() + "/replaced";
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  send(url, 0, 10);
+  Program reader({"consume", url, "--follow", "--json", "-o", "json"});
+  const std::string last = Json{{"body", R"({"order":9})"}, {"encoding", "text"}}.dump().substr(1);
+  reader.read_until(last + "\n");
+  ASSERT_EQ(::kill(reader.pid(), SIGSTOP), 0);
+  ASSERT_EQ(run_once({"topic", "delete", url}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", url}).exit_code, 0);
+  send(url, 100, 130);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
+  ASSERT_EQ(::kill(reader.pid(), SIGCONT), 0);
+  const Answer ended = reader.wait();
+  EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_EQ(ended.error()["tag"], "gone") << ended.err;
+  EXPECT_EQ(ended.lines().size(), 10u) << ended.out;
+}
+
 TEST(KafkaTopic, that_is_compacted_is_warned_of_where_it_is_read) {
   create_kafka_topic(hosts(), "compacted", 1, {{"cleanup.policy", "compact"}});
   const std::string url = server().url() + "/compacted";

@@ -125,6 +125,11 @@ class MemoryFiles final : public Files {
       const std::lock_guard lock(owner_.mutex_);
       return static_cast<std::int64_t>(content_->size());
     }
+    Result<bool> is_in_place() override {
+      const std::lock_guard lock(owner_.mutex_);
+      const auto named = owner_.files_.find(path_);
+      return named != owner_.files_.end() && named->second == content_;
+    }
     Status resize(std::int64_t bytes) override {
       ONCE_TRY(owner_.ask("resize", path_));
       const std::lock_guard lock(owner_.mutex_);

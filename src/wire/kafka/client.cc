@@ -81,6 +81,7 @@ Result<std::shared_ptr<Client>> Client::make(rd_kafka_type_t type, const Address
   std::shared_ptr<Client> client(new Client(address, opaque));
   rd_kafka_conf_set_opaque(conf.get(), client.get());
   rd_kafka_conf_set_error_cb(conf.get(), on_error);
+  rd_kafka_conf_interceptor_add_on_new(conf.get(), "once", on_new, client.get());
   std::array<char, 16> debug{};
   std::size_t debug_size = debug.size();
   if (rd_kafka_conf_get(conf.get(), "debug", debug.data(), &debug_size) != RD_KAFKA_CONF_OK ||
@@ -130,6 +131,28 @@ void Client::on_error(rd_kafka_t*, int number, const char* reason, void* opaque)
   if (last.is_root_cause() && !kafka::is_root_cause(code, reason)) return;
   last.text = reason;
   last.code = code;
+}
+
+rd_kafka_resp_err_t Client::on_new(rd_kafka_t* handle, const rd_kafka_conf_t*, void* opaque, char*,
+                                   std::size_t) {
+  return rd_kafka_interceptor_add_on_broker_state_change(handle, "once", on_broker_state, opaque);
+}
+
+// Called by the broker's thread before it connects again. Error events are no substitute: they are
+// left out when the same one was told within the last half minute.
+rd_kafka_resp_err_t Client::on_broker_state(rd_kafka_t*, std::int32_t, const char*,
+                                            const char* name, int port, const char* state,
+                                            void* opaque) {
+  Client& client = of(opaque);
+  const std::string_view now = state;
+  if (now != "UP" && now != "DOWN") return RD_KAFKA_RESP_ERR_NO_ERROR;
+  const std::string broker = fmt::format("{}:{}", name, port);
+  const std::lock_guard lock(client.mutex_);
+  if (now == "UP")
+    client.connected_.insert(broker);
+  else if (client.connected_.erase(broker) > 0)  // others did not connect at all
+    ++client.losses_;
+  return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 Error Client::error(rd_kafka_resp_err_t code, std::string_view what,

@@ -4,12 +4,14 @@
 #include <librdkafka/rdkafka.h>
 #include <once/result.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +76,9 @@ class Client {
   Result<Metadata> topics();
   // How many partitions the topic has; a topic that does not exist is an error.
   Result<std::uint32_t> partition_count();
+  // How often a connection to a broker has ended. Whatever arrives over the next connection is
+  // counted after its loss was.
+  std::uint64_t losses() const { return losses_; }
   // The identity of the cluster; empty before it has answered, and where it has none.
   std::string cluster_id() const;
 
@@ -97,13 +102,20 @@ class Client {
   Complaint complaint();
   void forget_complaints();
   static void on_error(rd_kafka_t* handle, int code, const char* reason, void* opaque);
+  static rd_kafka_resp_err_t on_new(rd_kafka_t* handle, const rd_kafka_conf_t* conf, void* opaque,
+                                    char* text, std::size_t text_size);
+  static rd_kafka_resp_err_t on_broker_state(rd_kafka_t* handle, std::int32_t broker,
+                                             const char* protocol, const char* name, int port,
+                                             const char* state, void* opaque);
 
   const std::string where_;
   const std::string topic_;
   const bool scram_broken_;  // the broker may refuse the right password
   void* const opaque_;
   rd_kafka_t* handle_ = nullptr;
-  mutable std::mutex mutex_;  // taken with no other lock
+  std::atomic<std::uint64_t> losses_{0};
+  std::set<std::string> connected_;  // brokers; guarded by mutex_
+  mutable std::mutex mutex_;         // taken with no other lock
   Complaint complaint_;
 };
 

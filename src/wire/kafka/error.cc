@@ -32,7 +32,11 @@ Meaning meaning_of(rd_kafka_resp_err_t code) {
       return {Remedy::stop, "missing", "create the topic first"};
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-      return {Remedy::stop, "gone", "messages were lost: keep them longer, or move the position"};
+      return {
+          Remedy::stop, "gone",
+          "messages were deleted, or the topic was created again or restored; keep them longer, or "
+          "move the position: once position set --scope SCOPE --partition TOPIC/NUMBER --to first "
+          "--reason TEXT"};
     case RD_KAFKA_RESP_ERR__FENCED:
     case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
     case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/gone.h"
+#include "model/witness.h"
 #include "wire/kafka/envelope.h"
 #include "wire/kafka/leave.h"
 #include "wire/kafka/look.h"
@@ -64,6 +66,9 @@ constexpr int extent_ms = 3'000;
 
 // For how long it waits to hear where all of them end: nothing depends on it but what people see.
 constexpr int ends_ms = 1'000;
+
+// At least so often a source that waits for messages looks whether it was interrupted.
+constexpr std::chrono::milliseconds look_interval(250);
 
 // A member that dies without leaving keeps its partitions for this long. Its heartbeats come from
 // a thread of their own, so that only a process that is stopped or a broken network can be taken
@@ -142,6 +147,7 @@ Status KafkaSource::start() {
       RD_KAFKA_CONSUMER, address_, consumer_settings(address_),
       [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_rebalance_cb(&conf, rebalanced); }, this));
   if (!knows_queue_backoff()) waker_ = std::make_unique<FetchWaker>(client_, address_.topic);
+  looked_at_ = std::chrono::steady_clock::now();
   rd_kafka_poll_set_consumer(client_->get());
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
   rd_kafka_queue_cb_event_enable(news.get(), woken, this);
@@ -280,6 +286,8 @@ Status KafkaSource::find_starts(rd_kafka_topic_partition_list_t& places) {
     place.offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
     partition.next = partition.from;
     partition.rewind = false;
+    partition.last = {};
+    partition.recognising = false;
   }
   return {};
 }
@@ -335,6 +343,7 @@ Result<std::int64_t> KafkaSource::committed_offset(std::int32_t partition) {
 
 Result<Batch> KafkaSource::poll(std::size_t count_max, std::int64_t wait_ms) {
   if (!joined_) ONCE_TRY(join());
+  if (interrupted()) recognise_all();
   for (bool waited = false;; waited = true) {
     if (auto event = ONCE_TRY(next_event())) return std::move(*event);
     ONCE_TRY(serve_news());
@@ -407,17 +416,21 @@ Result<Batch> KafkaSource::fetch(std::string_view name, Partition& partition,
   Batch batch;
   if (!partition.queue) return batch;
   if (partition.rewind) ONCE_TRY(rewind(name, partition));
+  if (partition.rewind) return batch;  // no broker answers yet
   auto fetched = std::make_shared<Fetched>(client_);
   fetched->messages.resize(count_max);
   const ssize_t count =
       rd_kafka_consume_batch_queue(partition.queue.get(), 0, fetched->messages.data(), count_max);
   fetched->messages.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
-  if (fetched->messages.empty()) return batch;
+  if (interrupted()) recognise_all();
+  if (fetched->messages.empty() || partition.rewind) return batch;
   if (waker_) fetch_more(partition, fetched->messages.size());
   batch.deliveries.reserve(fetched->messages.size());
   for (const rd_kafka_message_t* message : fetched->messages)
     ONCE_TRY(take(*message, name, partition, batch, *fetched));
-  if (!batch.deliveries.empty()) complete(batch, name, partition, std::move(fetched));
+  if (batch.deliveries.empty()) return batch;
+  partition.last = witness_of(batch.deliveries.back());
+  complete(batch, name, partition, std::move(fetched));
   return batch;
 }
 
@@ -453,26 +466,17 @@ void KafkaSource::complete(Batch& batch, std::string_view name, const Partition&
 
 Status KafkaSource::take(const rd_kafka_message_t& message, std::string_view name,
                          Partition& partition, Batch& batch, Fetched& fetched) {
+  if (partition.rewind) return {};  // to be read again
+  if (partition.recognising) return recognise(message, name, partition);
   if (message.err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
     partition.at_end = true;
     return {};
   }
-  if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    Error error = client_->error(message.err, fmt::format("read {}", name),
-                                 rd_kafka_message_errstr(&message));
-    if (error.remedy == Remedy::stop) return fail(std::move(error));
-    return {};  // librdkafka tries again
-  }
+  if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) return judge_error(message, name);
   // Some versions deliver once more what was fetched before a seek or a rebalance.
   if (message.offset < partition.next) return {};
-  Delivery delivery;
-  delivery.partition = name;
-  delivery.offset = message.offset;
+  Delivery delivery = delivery_of(message, name);
   delivery.attempt = message.offset < partition.again_until ? partition.attempt : 1;
-  delivery.key = {static_cast<const char*>(message.key), message.key_len};
-  delivery.body = {static_cast<const char*>(message.payload), message.len};
-  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
-  delivery.timestamp_ms = std::max<std::int64_t>(rd_kafka_message_timestamp(&message, &kind), 0);
   take_headers(message, delivery, fetched.headers);
   fetched.headers_end.push_back(fetched.headers.size());
   batch.deliveries.push_back(delivery);
@@ -482,9 +486,33 @@ Status KafkaSource::take(const rd_kafka_message_t& message, std::string_view nam
   return {};
 }
 
+// Without its headers.
+Delivery KafkaSource::delivery_of(const rd_kafka_message_t& message, std::string_view name) {
+  Delivery delivery;
+  delivery.partition = name;
+  delivery.offset = message.offset;
+  delivery.key = {static_cast<const char*>(message.key), message.key_len};
+  delivery.body = {static_cast<const char*>(message.payload), message.len};
+  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  delivery.timestamp_ms = std::max<std::int64_t>(rd_kafka_message_timestamp(&message, &kind), 0);
+  return delivery;
+}
+
+// What librdkafka does not try again by itself is final.
+Status KafkaSource::judge_error(const rd_kafka_message_t& message, std::string_view name) const {
+  Error error =
+      client_->error(message.err, fmt::format("read {}", name), rd_kafka_message_errstr(&message));
+  if (error.remedy == Remedy::stop) return fail(std::move(error));
+  return {};
+}
+
 void KafkaSource::wait(std::int64_t wait_ms) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
   std::unique_lock lock(mutex_);
-  arrival_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return arrived_; });
+  while (!arrived_ && std::chrono::steady_clock::now() < until) {
+    arrival_.wait_until(lock, std::min(until, std::chrono::steady_clock::now() + look_interval));
+    if (interrupted()) recognise_all();
+  }
 }
 
 // Only a hint, for people who watch the group's lag with Kafka's tools.
@@ -507,8 +535,13 @@ Status KafkaSource::release(std::span<const Delivery> undone) {
   }
   for (const auto& [name, offset] : smallest) {
     const auto found = partitions_.find(name);
-    if (found == partitions_.end() || offset >= found->second.next) continue;
+    if (found == partitions_.end()) continue;
     Partition& partition = found->second;
+    if (partition.recognising) {
+      partition.resume = std::min(partition.resume, offset);
+      continue;
+    }
+    if (offset >= partition.next) continue;
     partition.again_until = std::max(partition.again_until, partition.next);
     ++partition.attempt;
     partition.from = offset;
@@ -523,38 +556,50 @@ Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
   if (found == partitions_.end())
     return fail(Remedy::stop, "partition", fmt::format("{} has no {}", address_.where(), name));
   Partition& partition = found->second;
-  std::int64_t low = 0;
-  std::int64_t high = 0;
-  if (offset >= 0 &&
-      rd_kafka_query_watermark_offsets(client_->get(), address_.topic.c_str(), partition.number,
-                                       &low, &high, extent_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
-    if (offset < low)
-      return fail(
-          Remedy::stop, "gone",
-          fmt::format("{} has no message {} any more: the oldest is {}. Messages were lost; "
-                      "keep them longer",
-                      name, offset, low));
-    if (offset > high)
-      return fail(Remedy::stop, "gone",
-                  fmt::format("{} ends at {}, before message {}: it is not the topic that was read "
-                              "before",
-                              name, high, offset));
-  }
+  const auto found_there = offset < 0 ? std::nullopt : extent(partition.number, extent_ms);
+  if (found_there && offset < found_there->begin)
+    return fail(forgotten_error(name, offset, found_there->begin));
+  if (found_there && offset > found_there->end)
+    return fail(ends_before_error(name, found_there->end, offset));
   partition.again_until = -1;
   partition.attempt = 1;
+  partition.last = {};
+  partition.recognising = false;
   partition.from = offset;
   partition.rewind = partition.queue != nullptr;  // else it is used when it is assigned
   return {};
 }
 
+// Where a partition begins and ends; nothing when no broker answers in time. The function that
+// librdkafka has for it (rd_kafka_query_watermark_offsets) waits longer than it is told.
+std::optional<KafkaSource::Extent> KafkaSource::extent(std::int32_t partition, int wait_ms) const {
+  std::array<std::int64_t, 2> found{RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END};
+  for (std::int64_t& offset : found) {
+    const PartitionList places(rd_kafka_topic_partition_list_new(1));
+    rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition)->offset =
+        offset;
+    if (rd_kafka_offsets_for_times(client_->get(), places.get(), wait_ms) !=
+            RD_KAFKA_RESP_ERR_NO_ERROR ||
+        places->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR || places->elems[0].offset < 0)
+      return std::nullopt;
+    offset = places->elems[0].offset;
+  }
+  return Extent{found[0], found[1]};
+}
+
 Status KafkaSource::rewind(std::string_view name, Partition& partition) {
+  if (partition.recognising && !ONCE_TRY(look_for_last(name, partition))) return {};
   const PartitionList places(rd_kafka_topic_partition_list_new(1));
   rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition.number)
       ->offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
   const Failure failure(rd_kafka_seek_partitions(client_->get(), places.get(), answer_ms));
   if (failure) return fail(client_->error(failure, fmt::format("go back in {}", name)));
-  if (places->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR)
-    return fail(client_->error(places->elems[0].err, fmt::format("go back in {}", name)));
+  const rd_kafka_resp_err_t code = places->elems[0].err;
+  // librdkafka has given the partition up, because there was no such offset in between.
+  if (code == RD_KAFKA_RESP_ERR__STATE && partition.recognising)
+    return fail(replaced_error(name, partition.last.offset));
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+    return fail(client_->error(code, fmt::format("go back in {}", name)));
   partition.next = partition.from;
   partition.at_end = false;
   partition.rewind = false;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <once/source.h>
+#include <once/transaction.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -48,6 +50,9 @@ class KafkaSource final : public Source {
     std::int64_t again_until = -1;  // below this, deliveries are repetitions
     std::uint32_t attempt = 1;
     bool at_end = false;
+    Witness last = {};           // of what was delivered since the seek; none: nothing was
+    bool recognising = false;    // `last` is read again, to see that it is still the same topic ...
+    std::int64_t resume = -1;    // ... and reading goes on from here; -1: the oldest message
     std::size_t queued_max = 0;  // the most messages in the queue since librdkafka was woken
   };
   // A change of what is ours that librdkafka waits for us to carry out.
@@ -81,6 +86,11 @@ class KafkaSource final : public Source {
   Status assign(const Change& change);
   Status unassign(const Change& change);
   Result<std::int64_t> committed_offset(std::int32_t partition);
+  struct Extent {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  std::optional<Extent> extent(std::int32_t partition, int wait_ms) const;
   Result<std::optional<Batch>> next_event();
   Status serve_news();
   Result<Batch> fetch(std::size_t count_max);
@@ -89,7 +99,16 @@ class KafkaSource final : public Source {
                 std::shared_ptr<Fetched> fetched) const;
   Status take(const rd_kafka_message_t& message, std::string_view name, Partition& partition,
               Batch& batch, Fetched& fetched);
+  static Delivery delivery_of(const rd_kafka_message_t& message, std::string_view name);
+  Status judge_error(const rd_kafka_message_t& message, std::string_view name) const;
   Status rewind(std::string_view name, Partition& partition);
+
+  // Whether it is still the topic that was read before (source_recognise.cc).
+  bool interrupted();
+  void recognise_all();
+  Status recognise(const rd_kafka_message_t& message, std::string_view name, Partition& partition);
+  Result<bool> look_for_last(std::string_view name, Partition& partition);
+
   static void let_go(Partition& partition);
   bool all_at_end() const;
   void fetch_more(Partition& partition, std::size_t taken);
@@ -106,7 +125,10 @@ class KafkaSource final : public Source {
   bool joined_ = false;  // asked for partitions: those of a group, or all
   bool was_assigned_ = false;
   std::atomic<bool> left_{false};
-  std::string_view turn_;  // the partition that was delivered from last
+  std::uint64_t losses_ = 0;                         // of connections, when looked at last ...
+  std::chrono::steady_clock::time_point looked_at_;  // ... which was then
+  std::chrono::steady_clock::time_point ask_after_;  // a broker that did not answer
+  std::string_view turn_;                            // the partition that was delivered from last
 
   std::mutex mutex_;  // taken with no other lock
   std::condition_variable arrival_;

@@ -29,6 +29,10 @@ class Sink {
   [[nodiscard]] virtual Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                                                std::span<const Message> messages) = 0;
 
+  // How many messages of the producer with this name the partition has; 0 also where that is not
+  // known. Changes nothing, unlike `enter`.
+  [[nodiscard]] virtual Result<std::uint64_t> sent_by(std::uint32_t, std::string_view) { return 0; }
+
   // Whether `enter` takes an empty name: a new producer, whose resends are recognised as long as
   // this sink lives, and of which nothing lasting is kept.
   virtual bool takes_unnamed() const { return false; }

@@ -21,6 +21,7 @@ struct OutboxFlags {
   BooksFlags books;
   operate::EmitSelection chosen;
   std::string reason;
+  bool force = false;
 };
 
 std::string count_text(std::size_t count) { return grouped(static_cast<std::int64_t>(count)); }
@@ -99,8 +100,8 @@ Result<int> retry(const OutboxFlags& flags, Output& output) {
 Result<int> restart(const OutboxFlags& flags, Output& output) {
   ONCE_TRY(check_reason(flags));
   Books books = ONCE_TRY(flags.books.open());
-  const auto restarted =
-      ONCE_TRY(operate::restart_destination(books, flags.chosen.destination, flags.reason));
+  const auto restarted = ONCE_TRY(
+      operate::restart_destination(books, flags.chosen.destination, flags.reason, flags.force));
   if (output.json()) {
     output.write_json({{"action", "restart"},
                        {"destination", restarted.name},
@@ -176,6 +177,8 @@ void add_outbox(CLI::App& app, Context& context) {
       ->option_text(" ");
   restarted.add_option("--reason", flags->reason, "Why; goes to the operation log")
       ->option_text("TEXT");
+  restarted.add_flag("--force", flags->force,
+                     "Even if a relay is sending there: what is on its way is sent twice");
   restarted.footer(
       "For a store or destination that was restored or created again (error[diverged]). What is\n"
       "pending is sent as a new producer; what was sent since the backup and is produced again is\n"

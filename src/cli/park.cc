@@ -62,7 +62,7 @@ Result<int> list(const ParkFlags& flags, Output& output) {
   Table table(
       each ? std::vector<std::string>{"scope", "number", "parked", "id", "reason"}
            : std::vector<std::string>{"scope", "group", "messages", "first", "last", "reason"});
-  for (const std::string& scope : books.scopes()) {
+  for (const std::string& scope : books.user_scopes()) {
     const auto parked = ONCE_TRY(operate::parked_in(books, scope));
     (each ? list_each : list_groups)(scope, parked, json, table);
   }

@@ -83,6 +83,11 @@ PartitionInfo GroupCommit::info() {
   return partition_->info();
 }
 
+std::uint64_t GroupCommit::next_sequence(std::string_view producer) {
+  Lock lock(mutex_);
+  return partition_->next_sequence(producer);
+}
+
 std::int64_t GroupCommit::producer_horizon_ms() {
   Lock lock(mutex_);
   return partition_->producer_horizon_ms();

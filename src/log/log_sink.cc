@@ -31,6 +31,11 @@ class LogSink final : public Sink {
     return partitions_[partition]->enter(name);
   }
 
+  Result<std::uint64_t> sent_by(std::uint32_t partition, std::string_view name) override {
+    ONCE_TRY(check(partition));
+    return partitions_[partition]->next_sequence(name);
+  }
+
   bool takes_unnamed() const override { return true; }
 
   Result<std::int64_t> producer_horizon_ms(std::uint32_t partition) override {

@@ -105,6 +105,10 @@ class Partition {
   bool has_pending() const { return !pending_.parts.empty() && !poison_; }
   PartitionInfo info() const;
   std::uint64_t log_id() const { return superblock_.log_id; }
+  // The sequence behind the largest durable one of this producer; 0: it is not known.
+  std::uint64_t next_sequence(std::string_view producer) const {
+    return table_.next_sequence(producer);
+  }
   // Producers that were last seen before this time may have been forgotten; 0: none was.
   std::int64_t producer_horizon_ms() const { return table_.horizon_ms(); }
 

@@ -101,6 +101,11 @@ Result<Stamp> ProducerTable::next_entry(std::string_view name,
   return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
 }
 
+std::uint64_t ProducerTable::next_sequence(std::string_view name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? 0 : producers_.at(found->second).seen.end();
+}
+
 void ProducerTable::Producer::remember(const Range& range) {
   if (!ranges.empty()) {
     Range& last = ranges[newest];

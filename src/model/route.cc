@@ -42,6 +42,20 @@ Error diverged_error(std::string_view destination, std::uint32_t partition, cons
           std::nullopt};
 }
 
+Error restart_unknown_error(std::string_view destination, std::uint32_t partition,
+                            std::uint64_t sent) {
+  return {
+      Remedy::stop, "diverged",
+      fmt::format(
+          "outbox \"{}\", partition {}: the destination is ahead: it has {} messages that were "
+          "sent after an `outbox restart` that this store does not know. The store was restored "
+          "from a backup from before it. Nothing was sent: what is pending may be there. To "
+          "send it and all that follows as a new producer all the same: once outbox restart "
+          "\"{}\", and again until the relay sends (docs/operating.md)",
+          destination, partition, sent, destination),
+      std::nullopt};
+}
+
 Status check_assign(std::span<const std::int64_t> numbers,
                     std::span<const std::uint32_t> partitions,
                     std::span<const std::uint64_t> sequences) {

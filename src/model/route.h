@@ -26,6 +26,10 @@ bool agrees(const RouteRange& store, std::uint64_t sequence);
 Error diverged_error(std::string_view destination, std::uint32_t partition, const RouteRange& store,
                      std::uint64_t sequence);
 
+// The destination has `sent` messages that were sent after a restart which the store does not know.
+Error restart_unknown_error(std::string_view destination, std::uint32_t partition,
+                            std::uint64_t sent);
+
 // What `Outbox::assign` is given fits together.
 Status check_assign(std::span<const std::int64_t> numbers,
                     std::span<const std::uint32_t> partitions,

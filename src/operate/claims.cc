@@ -55,10 +55,11 @@ std::string holder_of(const ClaimRecord& claim) {
                                             : std::string();
 }
 
-Result<std::string> role_holder(Books& books, std::string_view role_scope, const std::string& id) {
+Result<RoleHolder> role_holder(Books& books, std::string_view role_scope, const std::string& id) {
   ClaimStore* claims = ONCE_TRY(books.claims());
   const auto claim = ONCE_TRY(claims->claims(role_scope, std::nullopt, id, 1));
-  return claim.empty() || claim[0].id != id ? std::string() : holder_of(claim[0]);
+  if (claim.empty() || claim[0].id != id) return RoleHolder{};
+  return RoleHolder{holder_of(claim[0]), claim[0].lease_until_ms};
 }
 
 }  // namespace once::operate

@@ -42,8 +42,12 @@ Json json_of(const ClaimEntry& entry);
 
 // The process that holds a claim now; empty: none does.
 std::string holder_of(const ClaimRecord& claim);
-// The process that has a role; empty: none.
-[[nodiscard]] Result<std::string> role_holder(Books& books, std::string_view role_scope,
-                                              const std::string& id);
+
+struct RoleHolder {
+  std::string process;              // empty: none has the role
+  std::int64_t lease_until_ms = 0;  // in the store's time; past: it has not been heard of since
+};
+[[nodiscard]] Result<RoleHolder> role_holder(Books& books, std::string_view role_scope,
+                                             const std::string& id);
 
 }  // namespace once::operate

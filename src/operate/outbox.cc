@@ -60,7 +60,9 @@ Result<std::vector<DestinationRecord>> destinations_in(Books& books) {
   for (const ParkedRecord& row : ONCE_TRY(parked_rows(books))) ++found[row.partition].parked;
   std::vector<DestinationRecord> all;
   for (auto& [name, destination] : found) {
-    destination.sender = ONCE_TRY(role_holder(books, relay_scope, name));
+    RoleHolder holder = ONCE_TRY(role_holder(books, relay_scope, name));
+    destination.is_sent_to = !holder.process.empty() && holder.lease_until_ms > relay.now_ms;
+    destination.sender = std::move(holder.process);
     destination.name = name;
     all.push_back(std::move(destination));
   }
@@ -105,12 +107,18 @@ Status retry_emits(Books& books, const std::vector<ParkedRecord>& rows, const st
 }
 
 Result<DestinationRecord> restart_destination(Books& books, const std::string& name,
-                                              const std::string& reason) {
+                                              const std::string& reason, bool force) {
   Repairs* repairs = ONCE_TRY(books.repairs());
   const std::vector<DestinationRecord> known = ONCE_TRY(destinations_in(books));
   const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const DestinationRecord& one) { return one.name == name; });
   if (found == known.end()) return unknown_destination(books, name, known);
+  if (found->is_sent_to && !force)
+    return fail(
+        Remedy::stop, "busy",
+        fmt::format("{} sends to \"{}\", and a relay whose destination has diverged does not: what "
+                    "is on its way would be sent twice. Stop that process first, or use --force",
+                    found->sender, name));
   ONCE_TRY(repairs->correct(relay_scope, RestartDestination{name}, reason));
   DestinationRecord restarted = *found;
   ++restarted.restarts;

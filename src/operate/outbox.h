@@ -19,6 +19,7 @@ struct DestinationRecord {
   std::size_t parked = 0;
   std::int64_t restarts = 0;
   std::string sender = {};  // the process that sends; empty: none does
+  bool is_sent_to = false;  // the sender has been heard of within its lease
 };
 [[nodiscard]] Result<std::vector<DestinationRecord>> destinations_in(Books& books);
 
@@ -44,8 +45,10 @@ std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows);
                                  const std::string& reason);
 
 // Lets relays send to a destination as a new producer, from sequence 0. Answers what it is then.
+// One that a relay is sending to has not diverged: what is under way would arrive twice, so it is
+// refused unless it is forced.
 [[nodiscard]] Result<DestinationRecord> restart_destination(Books& books, const std::string& name,
-                                                            const std::string& reason);
+                                                            const std::string& reason, bool force);
 
 Json json_of(const DestinationRecord& record);
 

@@ -26,7 +26,7 @@ tl::unexpected<Error> busy(const std::string& scope, const std::string& why) {
 }
 
 Status check_not_running(Books& books, const std::string& scope) {
-  const std::string holder = ONCE_TRY(role_holder(books, pipeline_scope, scope));
+  const std::string holder = ONCE_TRY(role_holder(books, pipeline_scope, scope)).process;
   if (!holder.empty()) return busy(scope, "the process " + holder + " runs it");
   ClaimStore* claims = ONCE_TRY(books.claims());
   const auto running = ONCE_TRY(claims->claims(scope, ClaimState::running, "", 1));
@@ -48,7 +48,7 @@ Result<ScopeSummary> summary_of(Books& books, const std::string& scope) {
   if (books.store().claims() == nullptr) return summary;
   count(ONCE_TRY(books.store().claims()->claims(scope, std::nullopt, "", counted_max + 1)).size(),
         summary.claims, summary.more_claims);
-  summary.holder = ONCE_TRY(role_holder(books, pipeline_scope, scope));
+  summary.holder = ONCE_TRY(role_holder(books, pipeline_scope, scope)).process;
   return summary;
 }
 

@@ -64,6 +64,8 @@ struct Target {
   std::uint32_t partitions = 0;
   Position taken;  // when we began to send: our fence, and how often the destination was restarted
   std::string producer;
+  std::string next_producer;  // the name after another restart
+  bool needs_person = false;  // it has diverged: the role is free until it is tried again
   std::map<std::uint32_t, Stamp> stamps;   // by partition: what the destination takes next
   std::optional<std::string> told_sender;  // who sends, as the observer knows it; empty: we
 };
@@ -97,8 +99,10 @@ class OutboxRelay final : public Relay {
       else
         note(handled.error());
     }
-    for (auto& [destination, to] : targets_)
+    for (auto& [destination, to] : targets_) {
+      if (to.needs_person) continue;
       if (const auto held = keep(to); !held) note(held.error());
+    }
     if (trouble) return fail(std::move(*trouble));
     return left;
   }
@@ -134,6 +138,7 @@ class OutboxRelay final : public Relay {
 
   Result<std::size_t> serve(const std::string& destination) {
     Target& to = target(destination);
+    to.needs_person = false;
     const bool knew_it = to.sink != nullptr;
     if (!ONCE_TRY(asked_store(keep(to)))) return stand_by(destination, to, to.role->holder());
     tell_sender(destination, to, {});
@@ -151,6 +156,11 @@ class OutboxRelay final : public Relay {
     }
     // Whatever a person or another relay does about it, we begin anew.
     to.close();
+    if (handled.error().tag == "diverged") {
+      // So that `once outbox restart` can tell it from a destination that is being sent to.
+      to.needs_person = true;
+      to.role->release();
+    }
     if (!was_displaced(handled.error())) return handled;
     to.role->doubt();
     return stand_by(destination, to, "another relay");
@@ -206,7 +216,7 @@ class OutboxRelay final : public Relay {
   Result<std::size_t> send(const std::string& destination, Target& to) {
     ONCE_TRY(open(destination, to));
     Rows rows = ONCE_TRY(pending(destination));
-    ONCE_TRY(enter(to, rows));
+    ONCE_TRY(enter(destination, to, rows));
     Routed routed = routed_by_partition(rows);
     Status agreed = check_routes(destination, to, routed);
     if (agreed && has_unrouted(rows)) {
@@ -235,6 +245,7 @@ class OutboxRelay final : public Relay {
     to.partitions = ONCE_TRY(asked_sink((*sink)->partitions()));
     to.taken = ONCE_TRY(take(destination, to.taken));
     to.producer = producer_name(to.taken.offset + 1);
+    to.next_producer = producer_name(to.taken.offset + 2);
     to.sink = std::move(*sink);
     return {};
   }
@@ -281,14 +292,23 @@ class OutboxRelay final : public Relay {
   }
 
   // First the destination says what it has: no row gets a route to a partition before.
-  Status enter(Target& to, const Rows& rows) {
+  Status enter(const std::string& destination, Target& to, const Rows& rows) {
     for (const OutboxRow& row : rows) {
       const std::uint32_t partition = partition_for(to, row);
       if (to.stamps.contains(partition)) continue;
+      ONCE_TRY(check_restarts(destination, to, partition));
       to.stamps.emplace(partition, ONCE_TRY(asked_sink(to.sink->enter(partition, to.producer))));
       ONCE_POINT(relay_after_enter);
     }
     return {};
+  }
+
+  // After a rollback to before a restart the sequences of the earlier name may agree, although the
+  // same messages were sent under the later one.
+  Status check_restarts(const std::string& destination, Target& to, std::uint32_t partition) {
+    const std::uint64_t sent = ONCE_TRY(asked_sink(to.sink->sent_by(partition, to.next_producer)));
+    if (sent == 0) return {};
+    return fail(restart_unknown_error(destination, partition, sent));
   }
 
   // Takes out the partitions where store and destination do not agree.

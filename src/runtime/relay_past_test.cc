@@ -61,6 +61,43 @@ TEST_F(RelayPast, a_store_that_went_back_stops_the_relay_before_anything_is_lost
   expect_each_once(20);
 }
 
+TEST_F(RelayPast, a_store_that_went_back_to_before_a_restart_sends_nothing_twice) {
+  enqueue(0, 10);
+  drain(*relay());
+  const MemoryState backup = store_.snapshot();
+  restart_destination();
+  enqueue(10, 10);
+  drain(*relay());
+  store_.restore(backup);
+  enqueue(10, 10);  // produced again
+  const auto refused = relay()->step();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "diverged");
+  EXPECT_NE(refused.error().text.find("the destination is ahead"), std::string::npos);
+  expect_each_once(20);
+}
+
+// The role tells `once outbox restart` which destinations are sent to.
+TEST_F(RelayPast, a_relay_whose_destination_has_diverged_leaves_the_role_to_others) {
+  enqueue(0, 10);
+  drain(*relay());
+  sink_.make_anew();
+  enqueue(10, 5);
+  auto stuck = relay();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_EQ(stuck->step().error().tag, "diverged");
+    const auto claims =
+        static_cast<Store&>(store_).claims()->claims(relay_scope, std::nullopt, "paid", 1);
+    ASSERT_EQ(claims->size(), 1u);
+    EXPECT_NE(claims->front().state, ClaimState::running);
+  }
+  restart_destination();
+  drain(*stuck);  // takes it up by itself
+  std::vector<int> expected(15, 0);
+  for (std::size_t i = 10; i < 15; ++i) expected[i] = 1;
+  expect_times(expected);
+}
+
 TEST_F(RelayPast, what_a_store_that_went_back_produces_again_is_sent_again_after_a_restart) {
   enqueue(0, 10);
   drain(*relay());
@@ -106,7 +143,7 @@ TEST_F(RelayPast, a_store_that_goes_back_under_a_running_relay_is_noticed) {
   store_.restore(backup);  // a failover: the relay's fence is that of before
   enqueue(15, 5);
   EXPECT_EQ(running->step().error().tag, "diverged");
-  EXPECT_EQ(relay("another")->step().value(), 0u) << "the first has the role";
+  EXPECT_EQ(relay("another")->step().error().tag, "diverged") << "the role is free, and it knows";
   running.reset();
   EXPECT_EQ(relay()->step().error().tag, "diverged");
   restart_destination();

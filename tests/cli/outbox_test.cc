@@ -132,6 +132,24 @@ TEST_F(OutboxCli, processes_that_are_killed_again_and_again_announce_each_deposi
   expect_announced(ids);
 }
 
+TEST_F(OutboxCli, a_destination_that_a_relay_is_sending_to_is_not_restarted_by_mistake) {
+  Program program({"run", write(endless_run())});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  const Lines words{"outbox",  "restart", destination(), "--reason", "by mistake",
+                    "--store", store(),   "-o",          "json"};
+  const Answer refused = run_once(words);
+  EXPECT_EQ(refused.exit_code, 3) << refused.out;
+  EXPECT_EQ(refused.error()["tag"], "busy") << refused.err;
+  EXPECT_EQ(outbox({"ls"})[0]["restarts"], 0);
+  Lines forced = words;
+  forced.emplace_back("--force");
+  EXPECT_EQ(run_once(forced).exit_code, 0);
+  EXPECT_EQ(outbox({"ls"})[0]["restarts"], 1);
+  ::kill(program.pid(), SIGTERM);
+  EXPECT_EQ(program.wait().exit_code, 0);
+}
+
 TEST_F(OutboxCli, a_destination_that_is_replaced_under_a_live_relay_loses_nothing_in_silence) {
   Program program({"run", write(endless_run())});
   send(line("deposit-0", "ann", 1));
@@ -260,6 +278,8 @@ body = { one = "account", two = "account" }
   EXPECT_NE(ran.err.find("once outbox ls"), std::string::npos) << ran.err;
   expect_announced({"deposit-0", "deposit-2"});
   EXPECT_EQ(outbox({"ls"})[0]["parked"], 1);
+  EXPECT_TRUE(run_once({"park", "ls", "--store", store(), "-o", "json"}).json().empty())
+      << "what cannot be sent is the outbox's, not a scope's";
   const Json rows = outbox({"show"});
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["partition"], destination());

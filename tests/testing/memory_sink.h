@@ -35,6 +35,12 @@ class MemorySink final : public Sink {
     return producer.stamp;
   }
 
+  Result<std::uint64_t> sent_by(std::uint32_t partition, std::string_view name) override {
+    const auto& producers = partitions_.at(partition).producers;
+    const auto found = producers.find(std::string(name));
+    return found == producers.end() ? 0 : found->second.stamp.sequence;
+  }
+
   Result<Receipt> append(std::uint32_t index, const Stamp& stamp,
                          std::span<const Message> messages) override {
     if (before_) ONCE_TRY(before_());

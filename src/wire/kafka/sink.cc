@@ -32,6 +32,11 @@ class KafkaSink final : public Sink {
     return stamp;
   }
 
+  Result<std::uint64_t> sent_by(std::uint32_t partition, std::string_view name) override {
+    ONCE_TRY(check(partition));
+    return voice(name).sent(partition);
+  }
+
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages) override {
     ONCE_TRY(check(partition));

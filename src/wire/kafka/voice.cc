@@ -58,6 +58,12 @@ Result<Stamp> Voice::enter(std::uint32_t partition) {
   return Stamp{known.state.producer, known.state.epoch, known.state.next_sequence};
 }
 
+Result<std::uint64_t> Voice::sent(std::uint32_t partition) {
+  const std::lock_guard lock(mutex_);
+  const auto stored = ONCE_TRY(stored_state(partition, true));
+  return stored ? stored->next_sequence : 0;
+}
+
 Result<Receipt> Voice::append(std::uint32_t partition, const Stamp& stamp,
                               std::span<const Message> messages) {
   const std::lock_guard lock(mutex_);

@@ -28,6 +28,8 @@ class Voice {
   Result<Stamp> enter(std::uint32_t partition);
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages);
+  // How many messages of it are there; enters nothing.
+  Result<std::uint64_t> sent(std::uint32_t partition);
 
  private:
   struct Known {

@@ -15,6 +15,11 @@ tl::unexpected<Error> refuse(std::string text) {
 Status verify_options(const PipelineOptions& options) {
   if (options.scope.empty())
     return refuse("a pipeline needs a scope: a name for who remembers, one per consumer purpose");
+  if (options.scope.starts_with("once."))
+    return refuse(
+        fmt::format("the scope \"{}\" is reserved: names that begin with \"once.\" are "
+                    "used by Once itself; choose another",
+                    options.scope));
   if (options.lanes == 0 || options.lanes > 256)
     return refuse(fmt::format("lanes must be between 1 and 256, not {}", options.lanes));
   if (options.batch_count_min == 0 || options.batch_count_min > options.batch_count_max)

@@ -102,6 +102,10 @@ TEST(Verify, limits_are_checked) {
   PipelineOptions asked = options();
   asked.scope = "";
   EXPECT_NE(refusal(log_source, asked).find("scope"), std::string::npos);
+  for (const char* reserved : {"once.outbox", "once.relay", "once."}) {
+    asked.scope = reserved;
+    EXPECT_NE(refusal(log_source, asked).find("reserved"), std::string::npos) << reserved;
+  }
   asked = options();
   asked.lanes = 0;
   EXPECT_NE(refusal(log_source, asked).find("lanes"), std::string::npos);

@@ -78,7 +78,7 @@ struct PartitionRepair {
 
 // Brings a topic back whose oldest segments, or all of them, are gone, or that has zeros behind a
 // segment. Everything that is left is kept. Answers the partitions that need it; changes them only
-// with `apply`. Damage inside of segments is not repaired: restore the file from a copy.
+// with `apply`. Other damage, for which all is read, is "corrupt": restore the file from a copy.
 [[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic(const std::string& directory,
                                                                 const std::string& topic,
                                                                 bool apply,

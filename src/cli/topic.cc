@@ -190,7 +190,7 @@ Result<int> repair(const TopicFlags& flags, Output& output) {
   if (output.json()) {
     output.write_json(json);
   } else if (repairs.empty()) {
-    output.write_line("nothing to repair: all segments are there");
+    output.write_line("nothing to repair: all of it can be read");
   } else {
     output.write_table(table);
     if (!flags.accept_loss)

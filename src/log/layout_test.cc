@@ -137,6 +137,39 @@ TEST(Layout, a_description_does_not_take_what_is_missing_for_emptiness) {
   }
 }
 
+// What a repair cannot bring back it names; it does not say that all is well.
+TEST(Layout, no_damage_is_called_sound_by_a_repair) {
+  std::vector<Damage> kinds = damages();
+  kinds.push_back({"byte_flipped", [](Contents& all) {
+                     std::string& bytes = all[first_segment()];
+                     bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+                   }});
+  kinds.push_back({"tail_cut", [](Contents& all) {
+                     std::string last;
+                     for (const auto& [path, content] : all)
+                       if (path.starts_with("data/orders/0/") && path.ends_with(".log"))
+                         last = path;
+                     all[last].resize(all[last].size() - 20);
+                   }});
+  for (const Damage& damage : kinds) {
+    TwoPartitions topic;
+    Contents damaged = topic.files.contents();
+    damage.make(damaged);
+    topic.files.set_contents(damaged);
+    const auto found = repair_topic(topic.files, "data", "orders", false, topic.clock);
+    if (found) {
+      ASSERT_EQ(found->size(), 1u) << damage.name;
+      EXPECT_EQ(found->front().partition, 0u) << damage.name;
+    } else {
+      EXPECT_EQ(found.error().tag, "corrupt") << damage.name;
+    }
+    Contents after = topic.files.contents();
+    after.erase("data/orders/lock");
+    damaged.erase("data/orders/lock");
+    EXPECT_EQ(after, damaged) << damage.name << ": only looking changes nothing";
+  }
+}
+
 TEST(Layout, zeros_behind_a_segment_are_repaired_without_a_loss) {
   TwoPartitions topic;
   Contents damaged = topic.files.contents();

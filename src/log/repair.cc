@@ -8,6 +8,7 @@
 #include "log/recovery.h"
 #include "log/segment.h"
 #include "log/topic.h"
+#include "log/verify.h"
 
 namespace once::log {
 namespace {
@@ -108,6 +109,23 @@ class PartitionRepairer {
   PartitionRepair repair_;
 };
 
+// What cannot be repaired must not be called sound.
+Status check_sound(Files& files, const std::string& directory, const TopicFile& topic) {
+  const auto verified = verify_partition(files, directory);
+  if (verified) return {};
+  Error error = verified.error();
+  if (error.tag == "missing") {
+    if (!topic.is_written) return {};
+    error = lost_partition(directory);
+  }
+  if (error.tag == "corrupt")
+    error.text +=
+        ". `once topic repair` does not repair this. Restore the file from a copy; or copy what "
+        "can still be read to another topic (once consume --json | once produce --json), move this "
+        "directory away and use the other";
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<std::vector<PartitionRepair>> repair_topic(Files& files, const std::string& directory,
@@ -121,7 +139,10 @@ Result<std::vector<PartitionRepair>> repair_topic(Files& files, const std::strin
     PartitionRepairer repairer(files, partition_directory(directory, topic, i), apply,
                                clock.now_ms());
     auto repair = ONCE_TRY(repairer.run());
-    if (!repair) continue;
+    if (!repair) {
+      ONCE_TRY(check_sound(files, partition_directory(directory, topic, i), file));
+      continue;
+    }
     repair->partition = i;
     repairs.push_back(*repair);
   }

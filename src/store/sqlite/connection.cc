@@ -87,8 +87,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path,
                     (options.writes ? SQLITE_OPEN_CREATE : 0);
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   if (handle == nullptr)
-    return fail(error_from_sqlite({.code = SQLITE_NOMEM, .text = "out of memory"},
-                                  SqliteStage::open, where, "open"));
+    return fail(error_from_sqlite(failure_of(code, handle), SqliteStage::open, where, "open"));
   // From here on the connection closes the handle.
   std::unique_ptr<Connection> connection(new Connection(where, handle));
   if (code != SQLITE_OK) return fail(connection->error(code, "open", SqliteStage::open));
@@ -226,10 +225,7 @@ void Connection::rollback() {
 }
 
 Error Connection::error(int code, std::string_view what, SqliteStage stage) const {
-  return error_from_sqlite({.code = code,
-                            .system_error = sqlite3_system_errno(handle_),
-                            .text = sqlite3_errmsg(handle_)},
-                           stage, where_, what);
+  return error_from_sqlite(failure_of(code, handle_), stage, where_, what);
 }
 
 Result<int> Connection::checkpoint(int mode) {

@@ -58,6 +58,12 @@ Meaning meaning_of(const SqliteFailure& failure, SqliteStage stage) {
 
 }  // namespace
 
+SqliteFailure failure_of(int code, sqlite3* handle) {
+  if (handle == nullptr) return {.code = SQLITE_NOMEM, .text = "out of memory"};
+  return {
+      .code = code, .system_error = sqlite3_system_errno(handle), .text = sqlite3_errmsg(handle)};
+}
+
 Error error_from_sqlite(const SqliteFailure& failure, SqliteStage stage, std::string_view where,
                         std::string_view what) {
   const Meaning meaning = meaning_of(failure, stage);

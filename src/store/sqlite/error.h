@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+struct sqlite3;
+
 namespace once {
 
 // What we were doing when SQLite answered with an error: only a commit leaves a doubt.
@@ -17,6 +19,9 @@ struct SqliteFailure {
   int system_error = 0;  // what the system said (errno), if a file could not be opened
   std::string_view text;
 };
+
+// Of the last call of a connection; null: it could not even be made.
+SqliteFailure failure_of(int code, sqlite3* handle);
 
 // What that means for us. `where` names the store, `what` says what we tried.
 Error error_from_sqlite(const SqliteFailure& failure, SqliteStage stage, std::string_view where,

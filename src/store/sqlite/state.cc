@@ -25,8 +25,8 @@ Result<Handle> open_plainly(const std::string& path) {
   constexpr int busy_ms = 10'000;
   if (code == SQLITE_OK) sqlite3_busy_timeout(opened, busy_ms);
   if (code == SQLITE_OK) return handle;
-  return fail(error_from_sqlite(code, SqliteStage::open, "sqlite:" + path, "open",
-                                opened == nullptr ? "out of memory" : sqlite3_errmsg(opened)));
+  return fail(error_from_sqlite(failure_of(code, handle.get()), SqliteStage::open, "sqlite:" + path,
+                                "open"));
 }
 
 // The number that a query answers; 0: no row.
@@ -38,8 +38,8 @@ Result<std::size_t> number_of(sqlite3* handle, const std::string& path, const ch
   if (code == SQLITE_ROW) number = static_cast<std::size_t>(sqlite3_column_int64(prepared, 0));
   sqlite3_finalize(prepared);
   if (code == SQLITE_ROW || code == SQLITE_DONE) return number;
-  return fail(error_from_sqlite(code, SqliteStage::open, "sqlite:" + path, "look into it",
-                                sqlite3_errmsg(handle)));
+  return fail(error_from_sqlite(failure_of(code, handle), SqliteStage::open, "sqlite:" + path,
+                                "look into it"));
 }
 
 }  // namespace

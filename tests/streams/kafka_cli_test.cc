@@ -174,9 +174,9 @@ TEST(KafkaLooking, leaves_the_group_of_a_url_alone) {
   ASSERT_TRUE(copied(20));
   const auto fences = [&] {
     const Json positions = run_once({"position", "ls", "--store", state, "-o", "json"}).json();
-    Json fences = Json::array();
-    for (const Json& one : positions) fences.push_back(one["fence"]);
-    return fences;
+    Json found = Json::array();
+    for (const Json& one : positions) found.push_back(one["fence"]);
+    return found;
   };
   const Json before = fences();
   ASSERT_EQ(before.size(), 2u);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -36,7 +37,7 @@ constexpr std::size_t names_told_max = 8;
 
 std::string list_of(const std::vector<std::string>& names) {
   const std::size_t told = std::min(names.size(), names_told_max);
-  std::string list = fmt::format("{}", fmt::join(names.begin(), names.begin() + told, ", "));
+  std::string list = fmt::format("{}", fmt::join(std::span(names).first(told), ", "));
   if (told < names.size()) list += fmt::format(" and {} more", names.size() - told);
   return list;
 }

@@ -65,7 +65,7 @@ TEST_F(RunFullDisk, a_full_disk_is_told_and_waited_for_and_nothing_is_lost_or_do
   ASSERT_EQ(::kill(program.pid(), SIGTERM), 0);
   const Answer answer = program.wait();
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  EXPECT_NE(answer.err.find("waiting, and trying again"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find("waiting for the store"), std::string::npos) << answer.err;
   EXPECT_NE(answer.err.find("free some space"), std::string::npos) << answer.err;
   expect_books(ids);
   expect_announced(ids);

@@ -21,24 +21,28 @@ class OperatorClaims : public OperatorShop {
   void SetUp() override {
     OperatorShop::SetUp();
     auto store = open();
-    claim(*store, "order-1", 60'000);
-    change(*store, {.id = "order-1", .fence = 1, .to = ClaimState::done, .result = "tx-1"});
-    claim(*store, "order-2", 1);
+    const std::uint64_t first = claim(*store, "order-1", 60'000);
+    change(*store, {.id = "order-1", .fence = first, .to = ClaimState::done, .result = "tx-1"});
+    const std::uint64_t second = claim(*store, "order-2", 1);
     const std::vector<StepRecord> steps{{"reserve", "r-2"}};
-    change(*store, {.id = "order-2", .fence = 1, .to = ClaimState::running, .steps = steps});
-    claim(*store, "order-3", 60'000);
+    change(*store, {.id = "order-2", .fence = second, .to = ClaimState::running, .steps = steps});
+    third_ = claim(*store, "order-3", 60'000);
     ::usleep(5'000);  // the lease of order-2 runs out
   }
-  static ClaimAnswer claim(Store& store, std::string_view id, std::int64_t lease_ms) {
+  // Answers the fence.
+  static std::uint64_t claim(Store& store, std::string_view id, std::int64_t lease_ms) {
     const ClaimRequest request{.id = id};
     return store.claims()
         ->claim("bank", {"teller", lease_ms, AfterLoss::doubt}, std::span(&request, 1))
         .value()
-        .at(0);
+        .at(0)
+        .record.fence;
   }
   static bool change(Store& store, const ClaimChange& change) {
     return store.claims()->change("bank", std::span(&change, 1)).value().at(0);
   }
+
+  std::uint64_t third_ = 0;  // the fence of order-3
 };
 
 TEST_F(OperatorClaims, are_listed_by_state_and_shown_with_their_steps) {
@@ -85,7 +89,7 @@ TEST_F(OperatorClaims, that_somebody_runs_are_fenced_off_and_opened_again) {
       once({"claims", "settle", "order-3", "--as", "retryable", "--reason", "the teller hangs"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_TRUE(has(table.out, "retryable")) << table.out;
-  EXPECT_FALSE(change(*store, {.id = "order-3", .fence = 1, .to = ClaimState::done}))
+  EXPECT_FALSE(change(*store, {.id = "order-3", .fence = third_, .to = ClaimState::done}))
       << "the old owner is too late";
   const ClaimAnswer next = claim(*store, "order-3", 1000);
   EXPECT_EQ(next.kind, ClaimAnswer::Kind::granted);

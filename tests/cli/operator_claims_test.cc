@@ -21,22 +21,20 @@ class OperatorClaims : public OperatorShop {
   void SetUp() override {
     OperatorShop::SetUp();
     auto store = open();
-    const std::uint64_t first = claim(*store, "order-1", 60'000);
+    const std::uint64_t first = claim(*store, "order-1", 60'000).record.fence;
     change(*store, {.id = "order-1", .fence = first, .to = ClaimState::done, .result = "tx-1"});
-    const std::uint64_t second = claim(*store, "order-2", 1);
+    const std::uint64_t second = claim(*store, "order-2", 1).record.fence;
     const std::vector<StepRecord> steps{{"reserve", "r-2"}};
     change(*store, {.id = "order-2", .fence = second, .to = ClaimState::running, .steps = steps});
-    third_ = claim(*store, "order-3", 60'000);
+    third_ = claim(*store, "order-3", 60'000).record.fence;
     ::usleep(5'000);  // the lease of order-2 runs out
   }
-  // Answers the fence.
-  static std::uint64_t claim(Store& store, std::string_view id, std::int64_t lease_ms) {
+  static ClaimAnswer claim(Store& store, std::string_view id, std::int64_t lease_ms) {
     const ClaimRequest request{.id = id};
     return store.claims()
         ->claim("bank", {"teller", lease_ms, AfterLoss::doubt}, std::span(&request, 1))
         .value()
-        .at(0)
-        .record.fence;
+        .at(0);
   }
   static bool change(Store& store, const ClaimChange& change) {
     return store.claims()->change("bank", std::span(&change, 1)).value().at(0);

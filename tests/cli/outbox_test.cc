@@ -158,6 +158,8 @@ TEST_F(OutboxCli, a_destination_that_is_replaced_under_a_live_relay_loses_nothin
   std::filesystem::remove_all(scratch_.path("done"));
   ASSERT_EQ(run_once({"topic", "create", topic("done")}).exit_code, 0);
   send(line("deposit-1", "ann", 1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+  ::kill(program.pid(), SIGTERM);
   const Answer ended = program.wait();
   EXPECT_EQ(ended.exit_code, 3) << ended.err;
   EXPECT_NE(ended.err.find("error[diverged]"), std::string::npos) << ended.err;

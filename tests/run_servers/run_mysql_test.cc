@@ -119,7 +119,8 @@ TEST_P(Borders, a_procedure_that_commits_ends_the_run_and_leaves_nothing) {
   std::string lines;
   for (int i = 0; i < 50; ++i) {
     ids.push_back("message " + std::to_string(i));
-    lines += line(ids.back()) + line("eve " + std::to_string(i), {{"account", "eve"}});
+    lines += line(ids.back());
+    if (i % 2 == 0) lines += line("eve " + std::to_string(i), {{"account", "eve"}});
   }
   send(lines);
   const std::string calling = plan_with("CALL note(:id)");
@@ -136,7 +137,7 @@ TEST_P(Borders, a_procedure_that_commits_ends_the_run_and_leaves_nothing) {
   const Answer answer = run(calling, {"-o", "json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_EQ(answer.json()["applied"], 50);
-  EXPECT_EQ(answer.json()["parked"], 50);
+  EXPECT_EQ(answer.json()["parked"], 25);
   expect_books(ids);
   EXPECT_EQ(sql("SELECT id FROM called ORDER BY n"), ids);
 }

@@ -191,7 +191,8 @@ TEST(KafkaLooking, leaves_the_group_of_a_url_alone) {
     for (const std::string& text : part)
       EXPECT_EQ(Json::parse(text)["partition"], partition[0] - '0');
     parts += part.size();
-    EXPECT_EQ(run_once({"consume", topic, "--partition", partition, "--last", "2"}).lines().size(),
+    // The end of the transaction that sent them has an offset, too.
+    EXPECT_EQ(run_once({"consume", topic, "--partition", partition, "--last", "3"}).lines().size(),
               2u);
   }
   EXPECT_EQ(parts, 20u);
@@ -204,7 +205,7 @@ TEST(KafkaLooking, leaves_the_group_of_a_url_alone) {
   EXPECT_EQ(traced.json()["events"][0]["kind"], "source");
   const Json lags =
       run_once({"position", "ls", "--store", state, "--source", member, "-o", "json"}).json();
-  for (const Json& one : lags) EXPECT_EQ(one["lag"], 0) << lags;
+  for (const Json& one : lags) EXPECT_EQ(one["lag"], 1) << "the end of a transaction\n" << lags;
 
   send(topic, 20, 40);
   EXPECT_TRUE(copied(40));

@@ -58,7 +58,7 @@ std::optional<std::int64_t> parse_moment(const std::string& text, std::int64_t n
   std::string_view tail = rest;
   const std::int64_t fraction_ms = take_fraction_ms(tail);
   std::tm zone{};
-  const char* end = ::strptime(std::string(tail).c_str(), "%z", &zone);
+  const char* end = ::strptime(tail.data(), "%z", &zone);  // the tail ends where `text` does
   if (tail.empty() || end == nullptr || *end != '\0') return std::nullopt;
   return (::timegm(&parts) - zone.tm_gmtoff) * 1000 + fraction_ms;
 }

@@ -42,6 +42,7 @@ struct PartitionInfo {
   std::int64_t bytes = 0;
   std::uint32_t segments = 0;
   std::uint32_t producers = 0;
+  std::string damage = {};  // not empty: what is wrong with it, and the figures are not known
 };
 
 struct TopicInfo {
@@ -61,28 +62,54 @@ struct TopicInfo {
 // in place of one of its files, it is an error ("foreign") and nothing is touched.
 [[nodiscard]] Status delete_topic(const std::string& directory, const std::string& topic);
 [[nodiscard]] Result<std::vector<std::string>> list_topics(const std::string& directory);
+// "corrupt" when a partition is damaged.
 [[nodiscard]] Result<TopicInfo> describe_topic(const std::string& directory,
                                                const std::string& topic);
+// The same, but says which partitions are damaged. Looks at which files there are, how segments
+// continue each other and at the last segment; only a repair reads everything.
+[[nodiscard]] Result<TopicInfo> inspect_topic(const std::string& directory,
+                                              const std::string& topic);
+
+// Messages by their numbers: from `first` up to, not including, `end`.
+struct OffsetRange {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+
+  bool operator==(const OffsetRange&) const = default;
+};
 
 // What a repair does to a partition, or would do.
 struct PartitionRepair {
   std::uint32_t partition = 0;
   std::int64_t first_offset = 0;  // what can be read afterwards
   std::int64_t end_offset = 0;
-  std::int64_t lost_count = 0;     // messages in front of that which were acknowledged and are gone
-  bool forgets_producers = false;  // nothing is left that says what they sent
-  std::int64_t cut_bytes = 0;      // zeros behind segments; no message is lost with them
+  std::int64_t lost_count = 0;              // messages that were acknowledged and are gone
+  bool forgets_producers = false;           // nothing is left that says what they sent
+  std::int64_t cut_bytes = 0;               // zeros behind segments; no message is lost with them
+  std::vector<OffsetRange> lost = {};       // which messages
+  std::string damage = {};                  // what was found; empty: files are missing in front
+  std::vector<std::string> set_aside = {};  // the names that damaged files were given
 
   bool operator==(const PartitionRepair&) const = default;
 };
 
-// Brings a topic back whose oldest segments, or all of them, are gone, or that has zeros behind a
-// segment. Everything that is left is kept. Answers the partitions that need it; changes them only
-// with `apply`. Other damage, for which all is read, is "corrupt": restore the file from a copy.
-[[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic(const std::string& directory,
-                                                                const std::string& topic,
-                                                                bool apply,
-                                                                Clock& clock = system_clock());
+struct TopicRepair {
+  std::vector<PartitionRepair> partitions = {};  // that need it
+  // Numbers of lost messages are given again, or it is not known whether they are: the topic is
+  // another one to its readers, whose positions are "gone" until a person sets them.
+  bool renews_identity = false;
+  bool resets_options = false;  // its file is lost: partitions are counted, all else is the default
+
+  bool is_needed() const { return resets_options || !partitions.empty(); }
+};
+
+// Brings a topic back that is damaged: files that are gone, changed or cut. What is sound behind
+// the last damage is kept; if that is at the end of a partition, what is sound in front of it.
+// Nothing is deleted: damaged files are given other names. All is read, and changed only with
+// `apply`.
+[[nodiscard]] Result<TopicRepair> repair_topic(const std::string& directory,
+                                               const std::string& topic, bool apply,
+                                               Clock& clock = system_clock());
 
 struct LogSourceOptions {
   bool stop_at_end = false;  // answer `end` when all partitions were read to their end

@@ -4,6 +4,7 @@
 #include <once/log.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -64,6 +65,7 @@ Json json_of(const PartitionReport& partition, std::size_t number, bool embedded
   json["bytes"] = partition.bytes;
   json["segments"] = partition.segments;
   json["producers"] = partition.producers;
+  if (!partition.damage.empty()) json["damage"] = partition.damage;
   return json;
 }
 
@@ -76,6 +78,7 @@ Json json_of(const TopicReport& topic) {
   if (topic.retention_bytes) json["retention_bytes"] = *topic.retention_bytes;
   if (topic.gaps) json["gaps"] = name_of(*topic.gaps);
   for (const auto& [name, value] : topic.more) json["settings"][name] = value;
+  if (!topic.damage.empty()) json["damage"] = topic.damage;
   json["partitions"] = Json::array();
   for (const PartitionReport& partition : topic.partitions)
     json["partitions"].push_back(json_of(partition, json["partitions"].size(), topic.embedded));
@@ -103,6 +106,12 @@ std::string settings_text(const TopicReport& topic) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+bool is_damaged(const TopicReport& topic) {
+  return !topic.damage.empty() ||
+         std::any_of(topic.partitions.begin(), topic.partitions.end(),
+                     [](const PartitionReport& partition) { return !partition.damage.empty(); });
+}
+
 Table table_of(const TopicReport& topic) {
   std::vector<std::string> names{"partition", "first", "end"};
   if (topic.embedded)
@@ -112,6 +121,13 @@ Table table_of(const TopicReport& topic) {
   Table table(std::move(names));
   for (std::size_t i = 0; i < topic.partitions.size(); ++i) {
     const PartitionReport& partition = topic.partitions[i];
+    if (!partition.damage.empty()) {
+      std::vector<std::string> row(7);
+      row[0] = fmt::format("{}", i);
+      row[1] = "damaged";
+      table.row(std::move(row));
+      continue;
+    }
     std::vector<std::string> row{fmt::format("{}", i), grouped(partition.first_offset),
                                  grouped(partition.end_offset), grouped(messages_in(partition))};
     if (topic.embedded)
@@ -126,7 +142,13 @@ void show(Output& output, const TopicReport& topic) {
   if (output.json()) return output.write_json(json_of(topic));
   output.write_line(fmt::format("topic {}: {}", topic.name, settings_text(topic)));
   output.write_table(table_of(topic));
+  for (std::size_t i = 0; i < topic.partitions.size(); ++i)
+    if (const std::string& damage = topic.partitions[i].damage; !damage.empty())
+      output.write_line(fmt::format("partition {} is damaged: {}", i, damage));
 }
+
+// Damage is shown with what is left, and told by the exit code.
+Result<int> shown(bool damaged) { return damaged ? exit_corrupt : exit_ok; }
 
 Result<int> create(const TopicFlags& flags, Output& output) {
   ONCE_TRY(create_topic_at(flags.url, flags.wish));
@@ -140,11 +162,13 @@ Result<int> list(const TopicFlags& flags, Output& output) {
   Table table(embedded ? std::vector<std::string>{"topic", "partitions", "messages", "bytes"}
                        : std::vector<std::string>{"topic", "partitions", "messages at most"});
   Json json = Json::array();
+  bool damaged = false;
   for (const TopicReport& topic : topics) {
     json.push_back(json_of(topic));
+    damaged = damaged || is_damaged(topic);
     std::vector<std::string> row{topic.name, fmt::format("{}", topic.partitions.size()),
-                                 grouped(messages_in(topic))};
-    if (embedded) row.push_back(grouped(bytes_in(topic)));
+                                 is_damaged(topic) ? "damaged" : grouped(messages_in(topic))};
+    if (embedded) row.push_back(is_damaged(topic) ? "" : grouped(bytes_in(topic)));
     table.row(std::move(row));
   }
   if (output.format == Format::jsonl)
@@ -155,12 +179,14 @@ Result<int> list(const TopicFlags& flags, Output& output) {
     output.talk(fmt::format("{} holds no topics", shown_url(flags.url)));
   else
     output.write_table(table);
-  return exit_ok;
+  if (damaged) output.talk("once topic show URL says what is damaged, once topic repair URL helps");
+  return shown(damaged);
 }
 
 Result<int> describe(const TopicFlags& flags, Output& output) {
-  show(output, ONCE_TRY(describe_topic_at(flags.url)));
-  return exit_ok;
+  const TopicReport topic = ONCE_TRY(inspect_topic_at(flags.url));
+  show(output, topic);
+  return shown(is_damaged(topic));
 }
 
 Result<int> remove(const TopicFlags& flags, Output& output) {
@@ -172,31 +198,67 @@ Result<int> remove(const TopicFlags& flags, Output& output) {
   return exit_ok;
 }
 
-Result<int> repair(const TopicFlags& flags, Output& output) {
-  const auto repairs = ONCE_TRY(repair_topic_at(flags.url, flags.accept_loss));
-  Table table({"partition", "lost", "first", "end", "producers"});
-  Json json = {{"repaired", flags.accept_loss}, {"partitions", Json::array()}};
-  for (const PartitionRepair& repair : repairs) {
-    const char* producers = repair.forgets_producers ? "forgotten" : "kept";
-    table.row({fmt::format("{}", repair.partition), grouped(repair.lost_count),
-               grouped(repair.first_offset), grouped(repair.end_offset), producers});
-    json["partitions"].push_back({{"partition", repair.partition},
-                                  {"lost", repair.lost_count},
-                                  {"first_offset", repair.first_offset},
-                                  {"end_offset", repair.end_offset},
-                                  {"producers", producers},
-                                  {"cut_bytes", repair.cut_bytes}});
+std::string ranges_text(const std::vector<OffsetRange>& ranges) {
+  std::vector<std::string> texts;
+  for (const OffsetRange& range : ranges)
+    texts.push_back(fmt::format("{} to {}", range.first, range.end - 1));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+Json json_of(const PartitionRepair& repair) {
+  Json json = {{"partition", repair.partition},
+               {"lost", repair.lost_count},
+               {"lost_ranges", Json::array()},
+               {"first_offset", repair.first_offset},
+               {"end_offset", repair.end_offset},
+               {"producers", repair.forgets_producers ? "forgotten" : "kept"},
+               {"cut_bytes", repair.cut_bytes},
+               {"damage", repair.damage},
+               {"set_aside", repair.set_aside}};
+  for (const OffsetRange& range : repair.lost)
+    json["lost_ranges"].push_back({{"first", range.first}, {"end", range.end}});
+  return json;
+}
+
+void write_repair(const TopicRepair& repair, bool applied, Output& output) {
+  Table table({"partition", "lost", "messages", "first", "end", "producers"});
+  for (const PartitionRepair& one : repair.partitions)
+    table.row({fmt::format("{}", one.partition), grouped(one.lost_count), ranges_text(one.lost),
+               grouped(one.first_offset), grouped(one.end_offset),
+               one.forgets_producers ? "forgotten" : "kept"});
+  if (!repair.partitions.empty()) output.write_table(table);
+  for (const PartitionRepair& one : repair.partitions) {
+    if (!one.damage.empty())
+      output.write_line(fmt::format("partition {}: {}", one.partition, one.damage));
+    for (const std::string& path : one.set_aside)
+      output.write_line(fmt::format("partition {}: set aside as {}", one.partition, path));
   }
+  if (repair.resets_options)
+    output.write_line(
+        "the file `topic` is lost: partitions are counted, all other settings are the defaults");
+  if (repair.renews_identity)
+    output.write_line(
+        "numbers of lost messages may be given again, so it is another topic to its readers: "
+        "pipelines end with error[gone] until once position set says where they go on");
+  if (!applied)
+    output.talk("nothing was changed; --accept-loss repairs it, and what is lost stays lost");
+}
+
+Result<int> repair(const TopicFlags& flags, Output& output) {
+  const TopicRepair repair = ONCE_TRY(repair_topic_at(flags.url, flags.accept_loss));
   if (output.json()) {
+    Json json = {{"repaired", flags.accept_loss},
+                 {"renews_identity", repair.renews_identity},
+                 {"resets_settings", repair.resets_options},
+                 {"partitions", Json::array()}};
+    for (const PartitionRepair& one : repair.partitions) json["partitions"].push_back(json_of(one));
     output.write_json(json);
-  } else if (repairs.empty()) {
+  } else if (!repair.is_needed()) {
     output.write_line("nothing to repair: all of it can be read");
   } else {
-    output.write_table(table);
-    if (!flags.accept_loss)
-      output.talk("nothing was changed; --accept-loss repairs it, and what is lost stays lost");
+    write_repair(repair, flags.accept_loss, output);
   }
-  return exit_ok;
+  return shown(repair.is_needed() && !flags.accept_loss);
 }
 
 void add_settings(CLI::App& command, TopicWish& wish) {
@@ -271,8 +333,9 @@ void add_topic(CLI::App& app, Context& context) {
                      "Do it: go on with what is left; without it nothing is changed");
   repairing.footer(
       "Example:\n  once topic repair file:data/orders\n"
-      "Whole segments that are missing at the front are given up, numbers of messages stay as they "
-      "are.\nDamage inside of a segment is not repaired: restore the file from a copy.");
+      "What is sound behind the last damage is kept, or what is sound in front of it if it is at "
+      "the "
+      "end.\nNothing is deleted: damaged files are kept under names that end with .damaged.");
   add_verb(topic, context, flags, "delete", "Delete a topic with all its messages, for good",
            remove)
       .footer("Example:\n  once topic delete file:data/orders\nDeleting what is gone is no error.");

@@ -88,6 +88,12 @@ std::uint64_t GroupCommit::next_sequence(std::string_view producer) {
   return partition_->next_sequence(producer);
 }
 
+Result<std::optional<Message>> GroupCommit::last_message(std::string_view producer) {
+  Lock lock(mutex_);
+  landed_.wait(lock, [&] { return !leading_; });
+  return partition_->last_message(producer);
+}
+
 std::int64_t GroupCommit::producer_horizon_ms() {
   Lock lock(mutex_);
   return partition_->producer_horizon_ms();

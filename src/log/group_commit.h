@@ -36,6 +36,7 @@ class GroupCommit {
   PartitionInfo info();
   std::int64_t producer_horizon_ms();
   std::uint64_t next_sequence(std::string_view producer);
+  [[nodiscard]] Result<std::optional<Message>> last_message(std::string_view producer);
   // No other call may be under way.
   [[nodiscard]] Status close() { return partition_->close(); }
 

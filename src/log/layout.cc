@@ -105,15 +105,15 @@ tl::unexpected<Error> corrupt_file(const std::string& path, std::int64_t positio
                                    std::string_view what) {
   return fail(
       Remedy::stop, "corrupt",
-      fmt::format("{} at byte {}: {}. Nothing was changed; restore the file from a copy, or "
-                  "move the partition away and start an empty one",
+      fmt::format("{} at byte {}: {}. Nothing was changed; restore the file from a copy, or see "
+                  "what `once topic repair` can save",
                   path, position, what));
 }
 
 Error lost_partition(const std::string& directory) {
   return {Remedy::stop, "corrupt",
-          fmt::format("{} is gone, though its topic was written; restore it from a copy, or delete "
-                      "the topic and make it anew",
+          fmt::format("{} is gone, though its topic was written; restore it from a copy, or see "
+                      "what `once topic repair` can save",
                       directory),
           std::nullopt};
 }

@@ -36,6 +36,13 @@ class LogSink final : public Sink {
     return partitions_[partition]->next_sequence(name);
   }
 
+  Result<std::optional<std::uint64_t>> last_digest(std::uint32_t partition,
+                                                   std::string_view name) override {
+    ONCE_TRY(check(partition));
+    const auto last = ONCE_TRY(partitions_[partition]->last_message(name));
+    return last ? std::optional(digest_of(*last)) : std::nullopt;
+  }
+
   bool takes_unnamed() const override { return true; }
 
   Result<std::int64_t> producer_horizon_ms(std::uint32_t partition) override {

@@ -151,24 +151,29 @@ class PartitionView {
   std::uint32_t attempt_ = 1;
 };
 
-// The reading end of a topic: all its partitions in turn. Used by one thread.
+// A topic as it was when it was opened.
+struct OpenedTopic {
+  std::string identity;
+  // Reads the topic file again, to see whether it is still the same topic.
+  std::function<Result<std::string>()> identify;
+};
+
+// The reading end of topics: all their partitions in turn. Used by one thread.
 class LogSource final : public Source {
  public:
-  // Reads the topic file again, to see whether it is still the same topic.
-  using Identify = std::function<Result<std::string>()>;
-
-  LogSource(std::string name, std::string identity, LogSourceOptions options,
-            std::vector<PartitionView> partitions, Identify identify, Clock& clock)
+  LogSource(std::string name, LogSourceOptions options, std::vector<OpenedTopic> topics,
+            std::vector<PartitionView> partitions, Clock& clock)
       : name_(std::move(name)),
-        identity_(std::move(identity)),
         options_(options),
+        topics_(std::move(topics)),
         partitions_(std::move(partitions)),
-        identify_(std::move(identify)),
         clock_(clock),
         look_after_ns_(clock.ticks_ns() + look_interval_ns) {}
 
   SourceTraits traits() const override {
-    SourceTraits traits{.name = name_, .ordered = true, .replayable = true, .identity = identity_};
+    SourceTraits traits{.name = name_, .ordered = true, .replayable = true};
+    // Several topics have no identity in common; their positions are known by the last message.
+    if (topics_.size() == 1) traits.identity = topics_.front().identity;
     for (const PartitionView& partition : partitions_)
       traits.partitions.push_back(partition.name());
     return traits;
@@ -243,9 +248,12 @@ class LogSource final : public Source {
   Status check_in_place() {
     if (clock_.ticks_ns() < look_after_ns_) return {};
     look_after_ns_ = clock_.ticks_ns() + look_interval_ns;
-    const auto now = identify_();
-    if (!now && now.error().tag != "missing") return fail(now.error());
-    bool same = now && (identity_.empty() || *now == identity_);
+    bool same = true;
+    for (const OpenedTopic& topic : topics_) {
+      const auto now = topic.identify();
+      if (!now && now.error().tag != "missing") return fail(now.error());
+      same = same && now && (topic.identity.empty() || *now == topic.identity);
+    }
     for (PartitionView& partition : partitions_) same = same && ONCE_TRY(partition.is_in_place());
     if (same) return {};
     return fail(
@@ -258,31 +266,45 @@ class LogSource final : public Source {
   }
 
   const std::string name_;
-  const std::string identity_;
   const LogSourceOptions options_;
+  const std::vector<OpenedTopic> topics_;
   std::vector<PartitionView> partitions_;
-  const Identify identify_;
   Clock& clock_;
   std::int64_t look_after_ns_;
   std::size_t announced_ = 0;
   std::size_t turn_ = 0;
 };
 
+// "orders,refunds"; the name of a topic has no comma.
+Result<std::vector<std::string>> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::string name(list.substr(0, list.find(',')));
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      return fail(Remedy::stop, "name", fmt::format("the topic {} is named twice", name));
+    names.push_back(name);
+    if (name.size() == list.size()) return names;
+    list.remove_prefix(name.size() + 1);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Source>> open_log_source(Files& files, const std::string& directory,
-                                                const std::string& topic,
+                                                const std::string& topics,
                                                 const LogSourceOptions& options, Clock& clock) {
-  const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
+  std::vector<OpenedTopic> opened;
   std::vector<PartitionView> partitions;
-  partitions.reserve(file.options.partitions);
-  for (std::uint32_t i = 0; i < file.options.partitions; ++i)
-    partitions.emplace_back(files, directory, topic, i);
-  auto identify = [&files, directory, topic]() -> Result<std::string> {
-    return ONCE_TRY(read_topic(files, directory, topic)).id;
-  };
-  return std::make_unique<LogSource>(fmt::format("file:{}/{}", directory, topic), file.id, options,
-                                     std::move(partitions), std::move(identify), clock);
+  for (const std::string& topic : ONCE_TRY(names_in(topics))) {
+    const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
+    for (std::uint32_t i = 0; i < file.options.partitions; ++i)
+      partitions.emplace_back(files, directory, topic, i);
+    opened.push_back({file.id, [&files, directory, topic]() -> Result<std::string> {
+                        return ONCE_TRY(read_topic(files, directory, topic)).id;
+                      }});
+  }
+  return std::make_unique<LogSource>(fmt::format("file:{}/{}", directory, topics), options,
+                                     std::move(opened), std::move(partitions), clock);
 }
 
 }  // namespace once::log

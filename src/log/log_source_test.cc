@@ -434,5 +434,34 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
   EXPECT_EQ(next, have + 3);
 }
 
+TEST(LogSource, reads_several_topics_of_a_directory) {
+  TopicBench bench;
+  bench.options.partitions = 2;
+  bench.create();
+  ASSERT_TRUE(create_topic(bench.files, "data", "refunds", {}));
+  const auto orders = bench.sink();
+  const auto refunds = open_log_sink(bench.files, "data", "refunds", bench.clock).value();
+  const auto append = [](Sink& sink, std::uint32_t partition, const std::string& body) {
+    const Stamp stamp = sink.enter(partition, "test").value();
+    const std::vector<Message> one{{.id = body, .body = body}};
+    ASSERT_TRUE(sink.append(partition, stamp, one));
+  };
+  append(*orders, 0, "o1");
+  append(*orders, 1, "o2");
+  append(*refunds, 0, "r1");
+  append(*refunds, 0, "r2");
+  const auto source =
+      open_log_source(bench.files, "data", "orders,refunds", {true}, bench.clock).value();
+  EXPECT_EQ(source->traits().name, "file:data/orders,refunds");
+  EXPECT_EQ(source->traits().identity, "") << "they have none in common";
+  EXPECT_EQ(settle(*source, 3), (std::vector<std::string>{"orders/0", "orders/1", "refunds/0"}));
+  EXPECT_EQ(drain(*source), (std::vector<std::string>{"o1", "o2", "r1", "r2"}));
+  EXPECT_EQ(source->ends().value().back(), (PartitionEnd{"refunds/0", 2}));
+  const auto twice = open_log_source(bench.files, "data", "orders,orders", {}, bench.clock);
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().text, "the topic orders is named twice");
+  EXPECT_FALSE(open_log_source(bench.files, "data", "orders,", {}, bench.clock));
+}
+
 }  // namespace
 }  // namespace once::log

@@ -398,6 +398,18 @@ Result<Receipt> Partition::outcome(const Ticket& ticket) {
   return receipt;
 }
 
+Result<std::optional<Message>> Partition::last_message(std::string_view producer) {
+  const std::uint64_t next = table_.next_sequence(producer);
+  if (next == 0) return std::nullopt;
+  const std::uint64_t id = table_.id_of(producer);
+  auto offset = table_.offset_of(id, next - 1);
+  if (!offset) offset = ONCE_TRY(reader_.find(id, next - 1, durable_));
+  if (!offset || *offset < first_offset()) return std::nullopt;
+  const ReadResult found = ONCE_TRY(reader_.read(*offset, 1, durable_));
+  if (found.deliveries.empty()) return std::nullopt;
+  return message_of(found.deliveries.front());
+}
+
 Result<Stamp> Partition::enter(std::string_view name) {
   const Ticket ticket = ONCE_TRY(stage_entry(name));
   ONCE_TRY(sync());

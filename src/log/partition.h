@@ -109,6 +109,8 @@ class Partition {
   std::uint64_t next_sequence(std::string_view producer) const {
     return table_.next_sequence(producer);
   }
+  // The last durable message of this producer; nothing when there is none, or it was deleted.
+  [[nodiscard]] Result<std::optional<Message>> last_message(std::string_view producer);
   // Producers that were last seen before this time may have been forgotten; 0: none was.
   std::int64_t producer_horizon_ms() const { return table_.horizon_ms(); }
 

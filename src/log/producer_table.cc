@@ -106,6 +106,11 @@ std::uint64_t ProducerTable::next_sequence(std::string_view name) const {
   return found == ids_.end() ? 0 : producers_.at(found->second).seen.end();
 }
 
+std::uint64_t ProducerTable::id_of(std::string_view name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? 0 : found->second;
+}
+
 void ProducerTable::Producer::remember(const Range& range) {
   if (!ranges.empty()) {
     Range& last = ranges[newest];

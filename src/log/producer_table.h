@@ -63,6 +63,9 @@ class ProducerTable {
   // The sequence behind the largest one of this producer; 0: it is not known.
   std::uint64_t next_sequence(std::string_view name) const;
 
+  // The id of this producer; 0: it is not known.
+  std::uint64_t id_of(std::string_view name) const;
+
   // These change the table. False: the log contradicts itself, which a correct one never does.
   [[nodiscard]] bool apply(const Stamp& stamp, std::uint32_t count, std::int64_t base_offset);
   [[nodiscard]] bool apply_entry(std::string_view name, std::uint64_t producer, std::uint32_t epoch,

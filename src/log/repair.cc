@@ -6,6 +6,7 @@
 
 #include "log/layout.h"
 #include "log/recovery.h"
+#include "log/salvage.h"
 #include "log/segment.h"
 #include "log/topic.h"
 #include "log/verify.h"
@@ -59,6 +60,7 @@ class PartitionRepairer {
   Status begin_at(std::int64_t first_offset) {
     is_needed_ = true;
     repair_.lost_count = first_offset - superblock_.first_offset;
+    if (repair_.lost_count > 0) repair_.lost.push_back({superblock_.first_offset, first_offset});
     superblock_.first_offset = first_offset;
     ++superblock_.generation;
     return apply_ ? update_superblock(files_, directory_, superblock_) : Status{};
@@ -109,53 +111,95 @@ class PartitionRepairer {
   PartitionRepair repair_;
 };
 
-// What cannot be repaired must not be called sound.
+// Whether all of it can be read; "corrupt" when not.
 Status check_sound(Files& files, const std::string& directory, const TopicFile& topic) {
   const auto verified = verify_partition(files, directory);
   if (verified) return {};
-  Error error = verified.error();
-  if (error.tag == "missing") {
-    if (!topic.is_written) return {};
-    error = lost_partition(directory);
-  }
-  if (error.tag == "corrupt")
-    error.text +=
-        ". `once topic repair` does not repair this. Restore the file from a copy; or copy what "
-        "can still be read to another topic (once consume --json | once produce --json), move this "
-        "directory away and use the other";
-  return fail(std::move(error));
+  if (verified.error().tag != "missing") return fail(verified.error());
+  return topic.is_written ? fail(lost_partition(directory)) : Status{};
 }
+
+class TopicRepairer {
+ public:
+  TopicRepairer(Files& files, const std::string& directory, const std::string& topic, bool apply,
+                std::int64_t now_ms)
+      : files_(files), directory_(directory), topic_(topic), apply_(apply), now_ms_(now_ms) {}
+
+  Result<TopicRepair> run() {
+    TopicFile file = ONCE_TRY(read_or_count());
+    std::vector<std::pair<std::uint32_t, Salvage>> salvages;
+    for (std::uint32_t i = 0; i < file.options.partitions; ++i) {
+      const std::string path = partition_directory(directory_, topic_, i);
+      if (ONCE_TRY(repair_in_place(path, i, file))) continue;
+      Salvage& salvage = salvages.emplace_back(i, Salvage(files_, path, now_ms_)).second;
+      ONCE_TRY(salvage.look());
+      repair_.renews_identity |= salvage.gives_numbers_again();
+    }
+    if (apply_ && repair_.renews_identity)  // first: whoever reads meanwhile must notice
+      ONCE_TRY(renew_identity(files_, directory_, topic_, file));
+    for (auto& [number, salvage] : salvages) {
+      if (apply_) {
+        ONCE_TRY(salvage.apply());
+        ONCE_TRY(check_sound(files_, partition_directory(directory_, topic_, number), file));
+      }
+      add(number, salvage.plan());
+    }
+    return std::move(repair_);
+  }
+
+ private:
+  Result<TopicFile> read_or_count() {
+    auto file = read_topic(files_, directory_, topic_);
+    if (file || file.error().tag != "corrupt") return file;
+    TopicFile counted;
+    counted.options.partitions = ONCE_TRY(count_partitions(files_, directory_, topic_));
+    if (counted.options.partitions == 0) return file;
+    counted.is_written = true;
+    repair_.resets_options = repair_.renews_identity = true;
+    return counted;
+  }
+
+  // Whether nothing is left to do.
+  Result<bool> repair_in_place(const std::string& path, std::uint32_t number,
+                               const TopicFile& file) {
+    auto repair = PartitionRepairer(files_, path, apply_, now_ms_).run();
+    if (!repair && repair.error().tag != "corrupt") return fail(repair.error());
+    if (repair && *repair) add(number, **repair);
+    if (repair && *repair && !apply_) return true;
+    const Status sound = repair ? check_sound(files_, path, file) : fail(repair.error());
+    if (!sound && sound.error().tag != "corrupt") return fail(sound.error());
+    return sound.has_value();
+  }
+
+  void add(std::uint32_t number, PartitionRepair repair) {
+    repair.partition = number;
+    repair_.partitions.push_back(std::move(repair));
+  }
+
+  Files& files_;
+  const std::string& directory_;
+  const std::string& topic_;
+  const bool apply_;
+  const std::int64_t now_ms_;
+  TopicRepair repair_;
+};
 
 }  // namespace
 
-Result<std::vector<PartitionRepair>> repair_topic(Files& files, const std::string& directory,
-                                                  const std::string& topic, bool apply,
-                                                  Clock& clock) {
-  (void)ONCE_TRY(read_topic(files, directory, topic));  // before the lock makes its directory
+Result<TopicRepair> repair_topic(Files& files, const std::string& directory,
+                                 const std::string& topic, bool apply, Clock& clock) {
+  const auto file = read_topic(files, directory, topic);  // before the lock makes its directory
+  if (!file && file.error().tag != "corrupt") return fail(file.error());
   auto lock = ONCE_TRY(files.open(lock_path(directory, topic), OpenMode::lock));
-  const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
-  std::vector<PartitionRepair> repairs;
-  for (std::uint32_t i = 0; i < file.options.partitions; ++i) {
-    PartitionRepairer repairer(files, partition_directory(directory, topic, i), apply,
-                               clock.now_ms());
-    auto repair = ONCE_TRY(repairer.run());
-    if (!repair) {
-      ONCE_TRY(check_sound(files, partition_directory(directory, topic, i), file));
-      continue;
-    }
-    repair->partition = i;
-    repairs.push_back(*repair);
-  }
-  return repairs;
+  return TopicRepairer(files, directory, topic, apply, clock.now_ms()).run();
 }
 
 }  // namespace once::log
 
 namespace once {
 
-Result<std::vector<PartitionRepair>> repair_topic(const std::string& directory,
-                                                  const std::string& topic, bool apply,
-                                                  Clock& clock) {
+Result<TopicRepair> repair_topic(const std::string& directory, const std::string& topic, bool apply,
+                                 Clock& clock) {
   return log::repair_topic(system_files(), directory, topic, apply, clock);
 }
 

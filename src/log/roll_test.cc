@@ -163,9 +163,11 @@ struct DamagedTopic {
 TEST(Repair, without_a_request_only_says_what_is_left) {
   DamagedTopic topic(true);
   const auto before = topic.files.contents();
-  const auto repairs = repair_topic(topic.files, "data", "orders", false, topic.clock).value();
+  const auto repairs = repair_topic(topic.files, "data", "orders", false, topic.clock)->partitions;
   ASSERT_EQ(repairs.size(), 1u);
-  EXPECT_EQ(repairs[0], (PartitionRepair{0, topic.first_left, 12, topic.first_left, false, 0}));
+  EXPECT_EQ(repairs[0],
+            (PartitionRepair{
+                0, topic.first_left, 12, topic.first_left, false, 0, {{0, topic.first_left}}}));
   EXPECT_EQ(topic.files.contents(), before);
   EXPECT_EQ(open_log_sink(topic.files, "data", "orders", topic.clock).error().tag, "corrupt");
 }
@@ -173,7 +175,7 @@ TEST(Repair, without_a_request_only_says_what_is_left) {
 TEST(Repair, goes_on_with_the_segments_that_are_left_and_knows_their_producers) {
   DamagedTopic topic(true);
   ASSERT_TRUE(repair_topic(topic.files, "data", "orders", true, topic.clock));
-  EXPECT_TRUE(repair_topic(topic.files, "data", "orders", true, topic.clock).value().empty());
+  EXPECT_FALSE(repair_topic(topic.files, "data", "orders", true, topic.clock)->is_needed());
   auto sink = open_log_sink(topic.files, "data", "orders", topic.clock).value();
   const Stamp stamp = sink->enter(0, "p").value();
   EXPECT_EQ(stamp.sequence, 12u);
@@ -185,9 +187,9 @@ TEST(Repair, goes_on_with_the_segments_that_are_left_and_knows_their_producers) 
 
 TEST(Repair, without_any_segment_numbers_go_on_and_nothing_is_taken_for_new) {
   DamagedTopic topic(false);
-  const auto repairs = repair_topic(topic.files, "data", "orders", true, topic.clock).value();
+  const auto repairs = repair_topic(topic.files, "data", "orders", true, topic.clock)->partitions;
   ASSERT_EQ(repairs.size(), 1u);
-  EXPECT_EQ(repairs[0], (PartitionRepair{0, 12, 12, 12, true, 0}));
+  EXPECT_EQ(repairs[0], (PartitionRepair{0, 12, 12, 12, true, 0, {{0, 12}}}));
   auto sink = open_log_sink(topic.files, "data", "orders", topic.clock).value();
   EXPECT_EQ(sink->append(0, topic.stamp, texts(0, 1)).error().tag, "too_old");
   EXPECT_EQ(sink->producer_horizon_ms(0).value(), topic.clock.time_ms);
@@ -201,10 +203,10 @@ TEST(Repair, leaves_a_sound_topic_alone) {
   testing::MemoryFiles files;
   TestClock clock;
   ASSERT_TRUE(create_topic(files, "data", "orders", {}));
-  EXPECT_TRUE(repair_topic(files, "data", "orders", true, clock).value().empty());
+  EXPECT_FALSE(repair_topic(files, "data", "orders", true, clock)->is_needed());
   ASSERT_TRUE(open_log_sink(files, "data", "orders", clock).value()->append(0, {}, texts(0, 2)));
   const auto before = files.contents();
-  EXPECT_TRUE(repair_topic(files, "data", "orders", true, clock).value().empty());
+  EXPECT_FALSE(repair_topic(files, "data", "orders", true, clock)->is_needed());
   EXPECT_EQ(files.contents(), before);
   EXPECT_EQ(repair_topic(files, "data", "none", true, clock).error().tag, "missing");
 }

@@ -54,7 +54,14 @@ std::string index_path(const std::string& directory, std::int64_t base_offset) {
   return fmt::format("{}/{:020}.index", directory, base_offset);
 }
 
+bool is_set_aside(std::string_view name) {
+  const std::size_t suffix = name.rfind(damaged_suffix);
+  return suffix != name.npos &&
+         name.find_first_not_of("0123456789", suffix + damaged_suffix.size()) == name.npos;
+}
+
 bool is_partition_file(std::string_view name) {
+  if (is_set_aside(name)) return is_partition_file(name.substr(0, name.rfind(damaged_suffix)));
   return name == "superblock" || name == "superblock.new" || name == "watermark" ||
          base_offset_in(name, segment_suffix) || base_offset_in(name, index_suffix);
 }

@@ -23,6 +23,10 @@ std::string index_path(const std::string& directory, std::int64_t base_offset);
 // Whether the log makes files of this name in the directory of a partition.
 bool is_partition_file(std::string_view name);
 
+// Files that a repair has set aside end with this, and perhaps a number.
+inline constexpr std::string_view damaged_suffix = ".damaged";
+bool is_set_aside(std::string_view name);
+
 // The base offsets of the segments in a directory, sorted. Other files are not looked at.
 [[nodiscard]] Result<std::vector<std::int64_t>> list_segments(Files& files,
                                                               const std::string& directory);

@@ -59,6 +59,12 @@ Status check_options(const TopicOptions& options) {
   return {};
 }
 
+// What to do about a topic's file, which is lost or damaged.
+std::string way_out(const std::string& path) {
+  return fmt::format("Restore it from a copy, or see what `once topic repair file:{}` can save",
+                     parent_directory(path));
+}
+
 constexpr std::pair<GapPolicy, std::string_view> gap_names[] = {
     {GapPolicy::refuse, "refuse"}, {GapPolicy::hold, "hold"}, {GapPolicy::accept, "accept"}};
 
@@ -97,9 +103,9 @@ bool decode_identity(const nlohmann::json& json, TopicFile& file) {
 
 Result<TopicFile> decode(const std::string& path, const std::string& content) {
   const auto corrupt = [&] {
-    return fail(
-        Remedy::stop, "corrupt",
-        fmt::format("{} is damaged; restore it, the partitions beside it were not touched", path));
+    return fail(Remedy::stop, "corrupt",
+                fmt::format("{} is damaged; the partitions beside it were not touched. {}", path,
+                            way_out(path)));
   };
   const std::size_t end = content.find('\n');
   if (end == std::string::npos) return corrupt();
@@ -152,6 +158,14 @@ Result<std::vector<DirectoryEntry>> entries_if_there(Files& files, const std::st
   auto entries = files.entries(directory);
   if (!entries && entries.error().tag == "missing") return std::vector<DirectoryEntry>{};
   return entries;
+}
+
+// One that has lost its file is a topic, too.
+Result<bool> is_topic(Files& files, const std::string& directory, const std::string& name) {
+  const auto file = read_topic(files, directory, name);
+  if (file || file.error().tag == "corrupt" || file.error().tag == "version") return true;
+  if (file.error().tag == "missing") return false;
+  return fail(file.error());
 }
 
 // The names of partitions are the numbers below `count`, as we write them.
@@ -241,6 +255,37 @@ Status compare(const std::string& topic, const TopicOptions& present, const Topi
                           topic));
 }
 
+// Every segment but the last ends where the next begins. What a writer deletes meanwhile is
+// skipped.
+Status check_chain(Files& files, const std::string& directory, const Layout& layout) {
+  const std::uint64_t log_id = layout.superblock.log_id;
+  std::optional<std::int64_t> end_offset;
+  for (const std::int64_t segment : layout.segments) {
+    const std::string path = segment_path(directory, segment);
+    auto file = files.open(path, OpenMode::read);
+    if (!file && file.error().tag == "missing") {
+      end_offset.reset();
+      continue;
+    }
+    if (!file) return fail(file.error());
+    if (end_offset && *end_offset != segment)
+      return corrupt_file(path, 0,
+                          fmt::format("it does not continue the segment before it, whose "
+                                      "sound frames end at message {}",
+                                      *end_offset));
+    if (segment == layout.segments.back()) break;
+    const Found first = ONCE_TRY(read_first_frame(**file, log_id, segment));
+    if (first.flaw != Flaw::none)
+      return corrupt_file(path, 0, fmt::format("the first frame is {}", name_of(first.flaw)));
+    const std::int64_t bytes = ONCE_TRY((*file)->size());
+    auto index = load_index(files, directory, log_id, segment, bytes);
+    if (!index) index = ONCE_TRY(make_index(**file, log_id, segment));
+    if (index->bytes != bytes) return corrupt_file(path, index->bytes, "no sound frame is here");
+    end_offset = index->end_offset;
+  }
+  return {};
+}
+
 Result<PartitionInfo> describe_partition(Files& files, const std::string& directory,
                                          const TopicFile& topic, bool has_writer) {
   PartitionInfo info;
@@ -250,7 +295,14 @@ Result<PartitionInfo> describe_partition(Files& files, const std::string& direct
     return info;
   }
   if (!layout) return fail(layout.error());
+  ONCE_TRY(check_chain(files, directory, *layout));
   const ReadableEnd end = ONCE_TRY(find_readable_end(files, directory, *layout, has_writer));
+  if (!has_writer && end.frames.address < end.durable.address)
+    return fail(Remedy::stop, "corrupt",
+                fmt::format("{} has sound frames up to message {}, but messages up to {} were "
+                            "durable; restore it from a copy, or see what `once topic repair` can "
+                            "save",
+                            directory, end.frames.offset, end.durable.offset));
   info.first_offset = layout->superblock.first_offset;
   info.end_offset = end.durable.offset;
   info.segments = static_cast<std::uint32_t>(layout->segments.size());
@@ -286,11 +338,33 @@ Result<TopicFile> read_topic(Files& files, const std::string& directory, const s
   ONCE_TRY(check_name(topic));
   const std::string path = topic_path(directory, topic);
   const auto content = read_file(files, path);
-  if (!content && content.error().tag == "missing")
+  if (!content && content.error().tag == "missing") {
+    const bool is_deleted = ONCE_TRY(exists(files, mark_path(directory, topic)));
+    if (!is_deleted && ONCE_TRY(count_partitions(files, directory, topic)) > 0)
+      return fail(Remedy::stop, "corrupt",
+                  fmt::format("{} is missing, but there are partitions beside it. {}", path,
+                              way_out(path)));
     return fail(Remedy::stop, "missing",
                 fmt::format("there is no topic {} in {}; create it first", topic, directory));
+  }
   if (!content) return fail(content.error());
   return decode(path, *content);
+}
+
+Result<std::uint32_t> count_partitions(Files& files, const std::string& directory,
+                                       const std::string& topic) {
+  std::uint32_t count = 0;
+  const std::string home = topic_directory(directory, topic);
+  for (const DirectoryEntry& entry : ONCE_TRY(entries_if_there(files, home)))
+    if (entry.kind == Kind::directory && is_partition_name(entry.name, partitions_max))
+      count = std::max(count, static_cast<std::uint32_t>(std::stoul(entry.name)) + 1);
+  return count;
+}
+
+Status renew_identity(Files& files, const std::string& directory, const std::string& topic,
+                      TopicFile& file) {
+  file.id = draw_id({});
+  return replace_file(files, topic_path(directory, topic), encode(file));
 }
 
 Status mark_written(Files& files, const std::string& directory, const std::string& topic,
@@ -326,12 +400,6 @@ Status create_topic(Files& files, const std::string& directory, const std::strin
     ONCE_TRY(belongings.collect());
     ONCE_TRY(finish_deletion(files, directory, topic, belongings));
   }
-  for (const DirectoryEntry& entry : ONCE_TRY(entries_if_there(files, home)))
-    if (is_partition_name(entry.name, partitions_max))
-      return fail(Remedy::stop, "corrupt",
-                  fmt::format("{} has partitions but no file `topic`; restore it, or move the "
-                              "directory away",
-                              home));
   const TopicFile file{.options = options, .id = draw_id(random)};
   ONCE_TRY(replace_file(files, topic_path(directory, topic), encode(file)));
   // The name of the topic's directory, and that of the directory around it.
@@ -345,7 +413,11 @@ Status delete_topic(Files& files, const std::string& directory, const std::strin
   const bool present = ONCE_TRY(exists(files, topic_path(directory, topic)));
   const bool begun = ONCE_TRY(exists(files, mark_path(directory, topic)));
   // Asked twice, it happens once and answers the same; what was never a topic is refused.
-  if (!present && !begun) return Belongings(files, home, 0).collect();
+  if (!present && !begun) {
+    const auto file = read_topic(files, directory, topic);
+    if (!file && file.error().tag != "missing") return fail(file.error());
+    return Belongings(files, home, 0).collect();
+  }
   const std::string path = present ? topic_path(directory, topic) : mark_path(directory, topic);
   Belongings belongings(files, home, partitions_at(files, path));
   ONCE_TRY(belongings.collect());  // before the lock is made, if it is missing
@@ -367,21 +439,32 @@ Result<std::vector<std::string>> list_topics(Files& files, const std::string& di
   std::vector<std::string> topics;
   for (const DirectoryEntry& entry : ONCE_TRY(files.entries(directory)))
     if (entry.kind != Kind::file && check_name(entry.name) &&
-        ONCE_TRY(exists(files, topic_path(directory, entry.name))))
+        ONCE_TRY(is_topic(files, directory, entry.name)))
       topics.push_back(entry.name);
   return topics;
 }
 
-Result<TopicInfo> describe_topic(Files& files, const std::string& directory,
-                                 const std::string& topic) {
+Result<TopicInfo> inspect_topic(Files& files, const std::string& directory,
+                                const std::string& topic) {
   const TopicFile file = ONCE_TRY(read_topic(files, directory, topic));
   TopicInfo info{topic, file.id, file.options, {}};
   const bool has_writer = ONCE_TRY(is_locked(files, directory, topic));
   for (std::uint32_t i = 0; i < file.options.partitions; ++i) {
-    info.partitions.push_back(ONCE_TRY(
-        describe_partition(files, partition_directory(directory, topic, i), file, has_writer)));
+    auto found =
+        describe_partition(files, partition_directory(directory, topic, i), file, has_writer);
+    if (!found && found.error().tag != "corrupt") return fail(found.error());
+    if (!found) found = PartitionInfo{.damage = found.error().text};
+    info.partitions.push_back(std::move(*found));
     info.partitions.back().partition = i;
   }
+  return info;
+}
+
+Result<TopicInfo> describe_topic(Files& files, const std::string& directory,
+                                 const std::string& topic) {
+  TopicInfo info = ONCE_TRY(inspect_topic(files, directory, topic));
+  for (const PartitionInfo& partition : info.partitions)
+    if (!partition.damage.empty()) return fail(Remedy::stop, "corrupt", partition.damage);
   return info;
 }
 
@@ -398,6 +481,9 @@ Status delete_topic(const std::string& directory, const std::string& topic) {
 }
 Result<std::vector<std::string>> list_topics(const std::string& directory) {
   return log::list_topics(system_files(), directory);
+}
+Result<TopicInfo> inspect_topic(const std::string& directory, const std::string& topic) {
+  return log::inspect_topic(system_files(), directory, topic);
 }
 Result<TopicInfo> describe_topic(const std::string& directory, const std::string& topic) {
   return log::describe_topic(system_files(), directory, topic);

@@ -26,6 +26,8 @@ using Random = std::function<std::uint64_t()>;
                                   const std::string& topic);
 [[nodiscard]] Result<std::vector<std::string>> list_topics(Files& files,
                                                            const std::string& directory);
+[[nodiscard]] Result<TopicInfo> inspect_topic(Files& files, const std::string& directory,
+                                              const std::string& topic);
 [[nodiscard]] Result<TopicInfo> describe_topic(Files& files, const std::string& directory,
                                                const std::string& topic);
 // What the file `topic` says.
@@ -47,10 +49,16 @@ struct TopicFile {
 [[nodiscard]] Result<bool> is_locked(Files& files, const std::string& directory,
                                      const std::string& topic);
 
-[[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic(Files& files,
-                                                                const std::string& directory,
-                                                                const std::string& topic,
-                                                                bool apply, Clock& clock);
+[[nodiscard]] Result<TopicRepair> repair_topic(Files& files, const std::string& directory,
+                                               const std::string& topic, bool apply, Clock& clock);
+
+// How many partitions a topic has whose file is lost, from their directories; 0: none are there.
+[[nodiscard]] Result<std::uint32_t> count_partitions(Files& files, const std::string& directory,
+                                                     const std::string& topic);
+
+// Writes the topic's file with another id.
+[[nodiscard]] Status renew_identity(Files& files, const std::string& directory,
+                                    const std::string& topic, TopicFile& file);
 
 [[nodiscard]] Result<std::unique_ptr<Sink>> open_log_sink(Files& files,
                                                           const std::string& directory,

@@ -83,7 +83,7 @@ TEST(Topic, data_without_a_topic_file_is_neither_used_nor_deleted) {
   contents.erase("data/orders/topic");
   files.set_contents(contents);
   EXPECT_EQ(create_topic(files, "data", "orders", {}).error().tag, "corrupt");
-  EXPECT_EQ(delete_topic(files, "data", "orders").error().tag, "foreign");
+  EXPECT_EQ(delete_topic(files, "data", "orders").error().tag, "corrupt");
   EXPECT_EQ(files.contents(), contents);
 }
 

@@ -39,7 +39,7 @@ TopicReport report_of(const TopicInfo& info) {
                      .gaps = info.options.gaps};
   for (const PartitionInfo& partition : info.partitions)
     report.partitions.push_back({partition.first_offset, partition.end_offset, partition.bytes,
-                                 partition.segments, partition.producers});
+                                 partition.segments, partition.producers, partition.damage});
   return report;
 }
 
@@ -144,7 +144,7 @@ Status delete_topic_at(std::string_view text) {
   return delete_topic(address.directory, address.topic);
 }
 
-Result<std::vector<PartitionRepair>> repair_topic_at(std::string_view text, bool apply) {
+Result<TopicRepair> repair_topic_at(std::string_view text, bool apply) {
   const Url url = ONCE_TRY(topic_url(text));
   if (url.scheme != "file")
     return fail(Remedy::stop, "config", "only topics of the embedded log are repaired here");
@@ -161,12 +161,27 @@ Result<TopicReport> describe_topic_at(std::string_view text) {
   return report_of(ONCE_TRY(describe_topic(address.directory, address.topic)));
 }
 
+Result<TopicReport> inspect_topic_at(std::string_view text) {
+  const Url url = ONCE_TRY(topic_url(text));
+  if (url.scheme != "file") return describe_topic_at(text);
+  const LogAddress address = ONCE_TRY(log_address_of(url));
+  return report_of(ONCE_TRY(inspect_topic(address.directory, address.topic)));
+}
+
 Result<std::vector<std::int64_t>> offsets_at_time(std::string_view text, std::int64_t time_ms) {
   const Url url = ONCE_TRY(topic_url(text));
 #ifdef ONCE_WITH_KAFKA
   if (url.scheme == "kafka") return kafka::offsets_at_time(text, time_ms);
 #endif
   return log_offsets_at_time(ONCE_TRY(log_address_of(url)), time_ms);
+}
+
+Result<PartitionOffsets> first_messages_at(std::string_view text, PartitionOffsets offsets) {
+  const Url url = ONCE_TRY(topic_url(text));
+#ifdef ONCE_WITH_KAFKA
+  if (url.scheme == "kafka") return kafka::first_messages(text, std::move(offsets));
+#endif
+  return offsets;  // every offset is a message
 }
 
 Result<std::vector<TopicReport>> list_topics_at(std::string_view text) {
@@ -180,8 +195,15 @@ Result<std::vector<TopicReport>> list_topics_at(std::string_view text) {
   }
 #endif
   const std::string directory = url.path.empty() ? "." : url.path;
-  for (const std::string& name : ONCE_TRY(list_topics(directory)))
-    topics.push_back(report_of(ONCE_TRY(describe_topic(directory, name))));
+  for (const std::string& name : ONCE_TRY(list_topics(directory))) {
+    const auto info = inspect_topic(directory, name);
+    if (info)
+      topics.push_back(report_of(*info));
+    else if (info.error().tag == "corrupt")
+      topics.push_back({.name = name, .embedded = true, .damage = info.error().text});
+    else
+      return fail(info.error());
+  }
   return topics;
 }
 

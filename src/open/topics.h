@@ -4,6 +4,7 @@
 #include <once/log.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct PartitionReport {
   std::int64_t bytes = 0;
   std::uint32_t segments = 0;
   std::uint32_t producers = 0;
+  std::string damage = {};  // not empty: what is wrong with it, and the figures are not known
 };
 
 // What is known of a topic; what its broker does not tell is not set.
@@ -40,6 +42,7 @@ struct TopicReport {
   std::optional<GapPolicy> gaps = std::nullopt;
   std::vector<std::pair<std::string, std::string>> more = {};  // by the broker's own names
   std::vector<PartitionReport> partitions = {};
+  std::string damage = {};  // not empty: nothing else is known of the topic
 };
 
 // Topics by URL, whatever the broker: file:DIR/TOPIC, kafka://HOST:PORT/TOPIC. Creating and
@@ -47,13 +50,20 @@ struct TopicReport {
 [[nodiscard]] Status create_topic_at(std::string_view url, const TopicWish& wish);
 [[nodiscard]] Status delete_topic_at(std::string_view url);
 // See repair_topic of once/log.h; Kafka repairs itself.
-[[nodiscard]] Result<std::vector<PartitionRepair>> repair_topic_at(std::string_view url,
-                                                                   bool apply);
+[[nodiscard]] Result<TopicRepair> repair_topic_at(std::string_view url, bool apply);
+// "corrupt" when a partition is damaged.
 [[nodiscard]] Result<TopicReport> describe_topic_at(std::string_view url);
+// The same, but says what is damaged.
+[[nodiscard]] Result<TopicReport> inspect_topic_at(std::string_view url);
 // Of each partition, the offset of the first message with this timestamp or a later one; the end of
 // the partition if there is none. Messages need not be in the order of their timestamps.
 [[nodiscard]] Result<std::vector<std::int64_t>> offsets_at_time(std::string_view url,
                                                                 std::int64_t time_ms);
+// Of each of these partitions, where the first message at or behind an offset is, or the end: in
+// Kafka, offsets that are only the ends of transactions are skipped.
+using PartitionOffsets = std::map<std::int32_t, std::int64_t>;
+[[nodiscard]] Result<PartitionOffsets> first_messages_at(std::string_view url,
+                                                         PartitionOffsets offsets);
 // Those of file:DIR or kafka://HOST:PORT.
 [[nodiscard]] Result<std::vector<TopicReport>> list_topics_at(std::string_view url);
 

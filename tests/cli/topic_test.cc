@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "program.h"
@@ -159,6 +160,50 @@ TEST(Topic, whose_segments_are_gone_is_corrupt_until_the_loss_is_accepted) {
   ASSERT_EQ(run_once({"topic", "repair", url, "--accept-loss"}).exit_code, 0);
   EXPECT_EQ(run_once({"produce", url}, "z\n").exit_code, 0);
   EXPECT_EQ(run_once({"consume", url}).out, "z\n");
+}
+
+TEST(Topic, that_is_damaged_is_repaired_when_the_loss_is_accepted) {
+  Scratch scratch;
+  const std::string url = "file:" + scratch.path("orders");
+  ASSERT_EQ(run_once({"topic", "create", url, "--segment-bytes", "4096"}).exit_code, 0);
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "message " + std::to_string(i) + "\n";
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(run_once({"produce", url}, lines).exit_code, 0);
+  const std::string store = "sqlite:" + scratch.path("state.db");
+  ASSERT_EQ(run_once({"topic", "create", url + ".copy"}).exit_code, 0);
+  ASSERT_EQ(run_once({"bridge", url, url + ".copy", "--state", store}).exit_code, 0);
+  std::set<std::string> segments;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch.path("orders/0")))
+    if (entry.path().extension() == ".log") segments.insert(entry.path());
+  ASSERT_GE(segments.size(), 2u);
+  std::filesystem::resize_file(*segments.rbegin(),
+                               std::filesystem::file_size(*segments.rbegin()) - 50);
+  const Answer shown = run_once({"topic", "show", url});
+  EXPECT_EQ(shown.exit_code, 7) << shown.out;
+  EXPECT_NE(shown.out.find("partition 0 is damaged"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("once topic repair"), std::string::npos) << shown.out;
+  const Answer listed = run_once({"topic", "ls", "file:" + scratch.path("")});
+  EXPECT_EQ(listed.exit_code, 7);
+  EXPECT_NE(listed.out.find("damaged"), std::string::npos) << listed.out;
+  const Answer looked = run_once({"topic", "repair", url, "-o", "json"});
+  EXPECT_EQ(looked.exit_code, 7) << "it is still damaged";
+  const Answer repaired = run_once({"topic", "repair", url, "--accept-loss", "-o", "json"});
+  ASSERT_EQ(repaired.exit_code, 0) << repaired.err;
+  const Json told = repaired.json();
+  const Json& partition = told["partitions"][0];
+  const auto first_lost = partition["lost_ranges"][0]["first"].get<std::size_t>();
+  EXPECT_EQ(partition["lost_ranges"][0]["end"], 400);
+  EXPECT_EQ(partition["set_aside"].size(), 2u) << "the segment and the watermark";
+  for (const Json& path : partition["set_aside"])
+    EXPECT_TRUE(std::filesystem::exists(path.get<std::string>())) << path;
+  EXPECT_EQ(told["renews_identity"], true);
+  EXPECT_EQ(run_once({"consume", url}).lines().size(), first_lost);
+  ASSERT_EQ(run_once({"produce", url}, "after\n").exit_code, 0);
+  EXPECT_EQ(run_once({"consume", url}).lines().size(), first_lost + 1);
+  // Whoever had read more must not skip what is written there now.
+  const Answer reader = run_once({"bridge", url, url + ".copy", "--state", store});
+  EXPECT_EQ(reader.exit_code, 3);
+  EXPECT_NE(reader.err.find("error[gone]"), std::string::npos) << reader.err;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <once/result.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -33,6 +34,14 @@ class Sink {
   // known. Changes nothing, unlike `enter`.
   [[nodiscard]] virtual Result<std::uint64_t> sent_by(std::uint32_t, std::string_view) { return 0; }
 
+  // The digest (`digest_of`) of the last message that the partition has of the producer with this
+  // name; nothing where that is not known. Says whether a message that a resend would be taken for
+  // a duplicate of is the same one. Changes nothing.
+  [[nodiscard]] virtual Result<std::optional<std::uint64_t>> last_digest(std::uint32_t,
+                                                                         std::string_view) {
+    return std::nullopt;
+  }
+
   // Whether `enter` takes an empty name: a new producer, whose resends are recognised as long as
   // this sink lives, and of which nothing lasting is kept.
   virtual bool takes_unnamed() const { return false; }
@@ -45,5 +54,9 @@ class Sink {
 // The partition of a message: by its key when it has one, else by its id, so that a resend goes
 // to the same place. Stable across versions and machines.
 std::uint32_t partition_of(const Message& message, std::uint32_t partition_count);
+
+// Of id, key, body and headers; the time is left out, since a destination may set it. Stable across
+// versions and machines. Not cryptographic: it tells apart what two senders wrote, not forgeries.
+std::uint64_t digest_of(const Message& message);
 
 }  // namespace once

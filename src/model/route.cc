@@ -42,6 +42,22 @@ Error diverged_error(std::string_view destination, std::uint32_t partition, cons
           std::nullopt};
 }
 
+Error another_sender_error(std::string_view destination, std::uint32_t partition,
+                           std::uint64_t sequence) {
+  return {Remedy::stop, "diverged",
+          fmt::format(
+              "outbox \"{}\", partition {}: another message is there under sequence {}, which this "
+              "store has given to a message that is pending: a copy of the store, with the same "
+              "identity, sends there as well, or the store was restored to before a message was "
+              "parked. Nothing was sent: what is pending would be taken for "
+              "duplicates and lost. Stop a copy's relay or give it destinations of its own, then "
+              "send what is pending and all that follows as a new producer: once outbox restart "
+              "\"{}\"; what of it was sent before the copy sent is then sent again "
+              "(docs/operating.md)",
+              destination, partition, sequence, destination),
+          std::nullopt};
+}
+
 Error restart_unknown_error(std::string_view destination, std::uint32_t partition,
                             std::uint64_t sent) {
   return {
@@ -54,6 +70,19 @@ Error restart_unknown_error(std::string_view destination, std::uint32_t partitio
           "\"{}\", and again until the relay sends (docs/operating.md)",
           destination, partition, sent, destination),
       std::nullopt};
+}
+
+Error replaced_destination_error(std::string_view destination, const Error& gone) {
+  return {Remedy::stop, "diverged",
+          fmt::format("outbox \"{}\": {}. What was sent before may be missing there, and the store "
+                      "no longer has it. Nothing was sent. To send what is pending and all that "
+                      "follows as a new producer: once outbox restart \"{}\" (docs/operating.md)",
+                      destination, gone.text, destination),
+          std::nullopt};
+}
+
+std::string diverged_role(std::int64_t restarts) {
+  return fmt::format("diverged after {} restarts: ", restarts);
 }
 
 Status check_assign(std::span<const std::int64_t> numbers,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace once {
@@ -26,9 +27,22 @@ bool agrees(const RouteRange& store, std::uint64_t sequence);
 Error diverged_error(std::string_view destination, std::uint32_t partition, const RouteRange& store,
                      std::uint64_t sequence);
 
+// The destination has another message under this sequence, which the store has given to a message
+// that is pending. The tag is "diverged".
+Error another_sender_error(std::string_view destination, std::uint32_t partition,
+                           std::uint64_t sequence);
+
 // The destination has `sent` messages that were sent after a restart which the store does not know.
 Error restart_unknown_error(std::string_view destination, std::uint32_t partition,
                             std::uint64_t sent);
+
+// The destination says that it was replaced, and what is there does not tell it. The tag is
+// "diverged".
+Error replaced_destination_error(std::string_view destination, const Error& gone);
+
+// With this, and the error's text, a relay gives its role back at a destination that has diverged,
+// so that a restart can be told from one by mistake. A restart makes it out of date.
+std::string diverged_role(std::int64_t restarts);
 
 // What `Outbox::assign` is given fits together.
 Status check_assign(std::span<const std::int64_t> numbers,

@@ -6,16 +6,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "model/forwarding_sink.h"
 #include "operate/failure.h"
 
 namespace once::operate {
 
 // A sink of which only one partition is seen: all messages go there, whatever their keys are.
-class OnePartitionSink final : public Sink {
+class OnePartitionSink final : public ForwardingSink {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Sink>> make(std::unique_ptr<Sink> sink,
                                                           std::uint32_t partition) {
@@ -28,20 +30,25 @@ class OnePartitionSink final : public Sink {
 
   Result<std::uint32_t> partitions() override { return 1; }
   Result<Stamp> enter(std::uint32_t, std::string_view name) override {
-    return sink_->enter(partition_, name);
+    return inner().enter(partition_, name);
   }
   Result<Receipt> append(std::uint32_t, const Stamp& stamp,
                          std::span<const Message> messages) override {
-    return sink_->append(partition_, stamp, messages);
+    return inner().append(partition_, stamp, messages);
   }
-  bool takes_unnamed() const override { return sink_->takes_unnamed(); }
+  Result<std::uint64_t> sent_by(std::uint32_t, std::string_view name) override {
+    return inner().sent_by(partition_, name);
+  }
+  Result<std::optional<std::uint64_t>> last_digest(std::uint32_t, std::string_view name) override {
+    return inner().last_digest(partition_, name);
+  }
   Result<std::int64_t> producer_horizon_ms(std::uint32_t) override {
-    return sink_->producer_horizon_ms(partition_);
+    return inner().producer_horizon_ms(partition_);
   }
 
  private:
   OnePartitionSink(std::unique_ptr<Sink> sink, std::uint32_t partition)
-      : sink_(std::move(sink)), partition_(partition) {}
+      : ForwardingSink(*sink), sink_(std::move(sink)), partition_(partition) {}
 
   const std::unique_ptr<Sink> sink_;
   const std::uint32_t partition_;

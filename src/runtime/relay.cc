@@ -146,7 +146,8 @@ class OutboxRelay final : public Relay {
     auto handled = send(destination, to);
     tell_trouble(destination, to, handled);
     if (handled || handled.error().remedy != Remedy::stop) return handled;
-    const bool is_outdated = handled.error().tag == "diverged" || handled.error().tag == "gone";
+    const bool is_replaced = handled.error().tag == "gone";
+    const bool is_outdated = handled.error().tag == "diverged" || is_replaced;
     if (is_outdated && knew_it) {
       // What we knew may be from before a restart, which other relays have taken up, or the
       // destination was replaced: what is there now is compared as after a start.
@@ -156,10 +157,11 @@ class OutboxRelay final : public Relay {
     }
     // Whatever a person or another relay does about it, we begin anew.
     to.close();
+    if (is_replaced) handled = fail(replaced_destination_error(destination, handled.error()));
     if (handled.error().tag == "diverged") {
-      // So that `once outbox restart` can tell it from a destination that is being sent to.
+      // So that `once outbox restart` can tell it from a destination that needs no restart.
       to.needs_person = true;
-      to.role->release();
+      to.role->release(diverged_role(to.taken.offset + 1) + handled.error().text);
     }
     if (!was_displaced(handled.error())) return handled;
     to.role->doubt();
@@ -219,6 +221,7 @@ class OutboxRelay final : public Relay {
     ONCE_TRY(enter(destination, to, rows));
     Routed routed = routed_by_partition(rows);
     Status agreed = check_routes(destination, to, routed);
+    if (!agreed && agreed.error().tag != "diverged") return fail(agreed.error());
     if (agreed && has_unrouted(rows)) {
       agreed = assign_routes(destination, to, rows);
       if (!agreed && agreed.error().tag != "diverged") return fail(agreed.error());
@@ -315,17 +318,31 @@ class OutboxRelay final : public Relay {
   Status check_routes(const std::string& destination, const Target& to, Routed& routed) {
     Status agreed;
     for (auto at = routed.begin(); at != routed.end();) {
-      const auto& [partition, rows] = *at;
-      const RouteRange range{rows.front()->route->sequence, rows.back()->route->sequence + 1};
-      const std::uint64_t sequence = to.stamps.at(partition).sequence;
-      if (agrees(range, sequence) || mutant(Mutant::relay_ignores_enter)) {
+      Status same = check_route(destination, to, at->first, at->second);
+      if (same) {
         ++at;
         continue;
       }
-      if (agreed) agreed = fail(diverged_error(destination, partition, range, sequence));
+      if (same.error().tag != "diverged") return same;
+      if (agreed) agreed = std::move(same);
       at = routed.erase(at);
     }
     return agreed;
+  }
+
+  Status check_route(const std::string& destination, const Target& to, std::uint32_t partition,
+                     const std::vector<OutboxRow*>& rows) {
+    if (mutant(Mutant::relay_ignores_enter)) return {};
+    const RouteRange range{rows.front()->route->sequence, rows.back()->route->sequence + 1};
+    const std::uint64_t sequence = to.stamps.at(partition).sequence;
+    if (!agrees(range, sequence))
+      return fail(diverged_error(destination, partition, range, sequence));
+    if (sequence == range.first || mutant(Mutant::relay_ignores_content)) return {};
+    // Some are there already. A clone of this store may have sent others under their sequences.
+    const OutboxRow& last = *rows[sequence - range.first - 1];
+    const auto there = ONCE_TRY(asked_sink(to.sink->last_digest(partition, to.producer)));
+    if (!there || *there == digest_of(last.message)) return {};
+    return fail(another_sender_error(destination, partition, last.route->sequence));
   }
 
   Status assign_routes(const std::string& destination, Target& to, Rows& rows) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores and destinations that go back, are made anew, or are confused with others.
+#include <algorithm>
+
 #include "runtime/relay_testing.h"
 
 namespace once::testing {
@@ -36,6 +38,35 @@ TEST_F(RelayPast, two_stores_with_the_same_name_and_destination_lose_nothing) {
   enqueue(20, 10);
   drain(*first);
   expect_each_once(30);
+}
+
+// A clone has sent other messages under the sequences that rows of the original have: counts agree.
+TEST_F(RelayPast, what_a_clone_of_the_store_has_sent_is_not_taken_for_our_own) {
+  enqueue(0, 10);
+  drain(*relay());
+  MemoryStore clone(clock_, "a-store");
+  clone.restore(store_.snapshot());
+  enqueue(10, 6);
+  sink_.set_faults([] { return fail(Remedy::retry, "away", "the destination is away"); }, {});
+  EXPECT_FALSE(relay()->step());  // has given them their sequences, and dies
+  sink_.set_faults({}, {});
+  enqueue_at(clone, 16, 4);
+  drain(*relay_at(clone, "there"));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto refused = relay()->step();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().tag, "diverged");
+    EXPECT_NE(refused.error().text.find("a copy of the store"), std::string::npos);
+    EXPECT_NE(refused.error().text.find("once outbox restart \"paid\""), std::string::npos);
+  }
+  restart_destination();
+  drain(*relay());
+  std::vector<std::string> ids = arrived();
+  std::sort(ids.begin(), ids.end());
+  std::vector<std::string> expected;
+  for (std::size_t i = 0; i < 20; ++i) expected.push_back(message(i).id);
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(ids, expected);
 }
 
 TEST_F(RelayPast, a_store_that_went_back_stops_the_relay_before_anything_is_lost) {

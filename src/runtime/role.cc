@@ -104,14 +104,14 @@ Status Role::bury(const ClaimRecord& record) {
   return {};
 }
 
-void Role::release() {
+void Role::release(std::string_view reason) {
   if (!std::exchange(held_, false)) return;
   ask_at_ns_ = 0;
   const ClaimChange change{.id = options_.id,
                            .fence = fence_,
                            .to = ClaimState::retryable,
                            .result = {},
-                           .reason = "released",
+                           .reason = reason,
                            .steps = {}};
   // What cannot be told is found out when the lease runs out.
   (void)claims_.change(options_.scope, std::span(&change, 1));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace once {
 
@@ -37,8 +38,8 @@ class Role {
   // Something says that we may have lost it: the next `hold` asks the store.
   void doubt() { ask_at_ns_ = 0; }
 
-  // Gives it back at once, so that another can have it.
-  void release();
+  // Gives it back at once, so that another can have it. The reason stays in the claim.
+  void release(std::string_view reason = "released");
 
   // Grows when the role may have been another's in between: what was known then is out of date.
   std::uint64_t tenure() const { return tenure_; }

@@ -98,8 +98,14 @@ class World {
     return fail(remedy, "lost", what);
   }
 
-  void start(Outlet& outlet, Process& process) {
+  // The relay goes first: it gives its role back to the store.
+  void end(Process& process) {
     process.relay.reset();
+    process.store.reset();
+  }
+
+  void start(Outlet& outlet, Process& process) {
+    end(process);
     process.store = std::make_unique<ProcessStore>(
         *outlet.store, [this](const char* what, Remedy remedy) { return fault(what, remedy); });
     process.frozen = false;
@@ -124,6 +130,7 @@ class World {
     if (die < 540) return back_up(outlet);
     if (die < 548) return go_back(outlet);
     if (die < 552) return make_anew();
+    if (die < 554) return clone();
     step(outlet, outlet.processes[random_.below(3)]);
   }
 
@@ -195,7 +202,10 @@ class World {
       return;
     const std::int64_t name = store.position(relay_scope, destination)->offset;
     note("store {} is restarted: {}", number_of(outlet), name);
-    outlet.excused = name <= outlet.name_max;
+    if (cloned_)  // some may have been sent before the other store sent under the same sequences
+      for (const std::string& id : pending_in(outlet.store->snapshot()))
+        owed_.at(id).repeats = true;
+    outlet.excused = cloned_ || name <= outlet.name_max;
     outlet.name_max = std::max(outlet.name_max, name);
     ++outlet.restarts;
   }
@@ -249,14 +259,31 @@ class World {
     forget_moved(*outlet.backup);
     outlet.store->restore(*outlet.backup);
     outlet.excused = true;
-    const auto pending = pending_in(*outlet.backup);
-    for (auto& [id, owed] : owed_) {
-      if (owed.store != number_of(outlet) || owed.committed == 0) continue;
-      if (owed.committed > outlet.backup_at) owed.undone = true;
-      if (!pending.contains(id)) continue;
-      owed.repeats = true;
-      owed.gone = false;
+    for (auto& [id, owed] : owed_)
+      if (owed.store == number_of(outlet) && owed.committed > outlet.backup_at) owed.undone = true;
+    for (const std::string& id : pending_in(*outlet.backup)) {
+      owed_.at(id).repeats = true;
+      owed_.at(id).gone = false;
     }
+  }
+
+  // The second store is replaced by a copy of the first, and both go on: two relays with one name.
+  void clone() {
+    if (cloned_) return;
+    cloned_ = true;
+    reached("a store was cloned");
+    Outlet& copy = outlets_[1];
+    for (Process& process : copy.processes) end(process);
+    copy.writers.clear();
+    copy.backup.reset();
+    for (auto& [id, owed] : owed_)
+      if (owed.store == 1) owed.moved = true;
+    const MemoryState state = outlets_[0].store->snapshot();
+    copy.store = std::make_unique<MemoryStore>(clock_, "store-0");
+    copy.store->restore(state);
+    for (Process& process : copy.processes) start(copy, process);
+    for (const std::string& id : pending_in(state)) owed_.at(id).repeats = true;
+    for (Outlet& outlet : outlets_) outlet.excused = true;
   }
 
   void make_anew() {
@@ -308,15 +335,17 @@ class World {
                             copies, least, most));
     };
     if (owed.moved) return;
+    const int restarts =
+        cloned_ ? outlets_[0].restarts + outlets_[1].restarts + 1 : outlets_[owed.store].restarts;
     if (owed.poison || owed.committed == 0) {
       expect(0, 0);
       if (owed.committed != 0 && !owed.undone) check_parked(id, owed);
     } else if (owed.undone) {
-      expect(0, 1);
+      expect(0, cloned_ && owed.repeats ? 1 + restarts : 1);
     } else if (owed.gone) {
       expect(0, 0);
     } else {
-      expect(1, owed.repeats ? 1 + outlets_[owed.store].restarts : 1);
+      expect(1, owed.repeats ? 1 + restarts : 1);
     }
   }
 
@@ -350,6 +379,7 @@ class World {
   std::map<std::string, Owed> owed_;
   std::uint64_t now_ = 0;  // counts what happens
   std::uint64_t started_ = 0;
+  bool cloned_ = false;
   bool calm_ = false;
   RelayWorldReport report_;
 };

@@ -205,7 +205,8 @@ TEST(KafkaLooking, leaves_the_group_of_a_url_alone) {
   EXPECT_EQ(traced.json()["events"][0]["kind"], "source");
   const Json lags =
       run_once({"position", "ls", "--store", state, "--source", member, "-o", "json"}).json();
-  for (const Json& one : lags) EXPECT_EQ(one["lag"], 1) << "the end of a transaction\n" << lags;
+  for (const Json& one : lags)
+    EXPECT_EQ(one["lag"], 0) << "the end of a transaction is no message\n" << lags;
 
   send(topic, 20, 40);
   EXPECT_TRUE(copied(40));
@@ -408,6 +409,48 @@ TEST_F(KafkaEmit, members_of_a_group_that_are_killed_emit_each_message_once) {
   }
 }
 
+TEST_F(KafkaEmit, one_consumer_of_several_topics_that_is_killed_emits_each_message_once) {
+  constexpr int rounds = 3, per_round = 60;
+  const std::string to = "file:" + scratch_.path("to");
+  const std::vector<std::string> topics{"several_a", "several_b"};
+  for (const std::string& topic : topics)
+    ASSERT_EQ(
+        run_once({"topic", "create", server().url() + "/" + topic, "--partitions", "2"}).exit_code,
+        0);
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  make_table();
+  const std::string source = server().url() + "/several_a,several_b?group=several";
+  const std::string plan = file(source + "&session.timeout.ms=6000", to);
+  const auto expected = each_once(rounds * per_round);
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < topics.size(); ++i)
+      send(server().url() + "/" + topics[i],
+           round * per_round + static_cast<int>(i) * per_round / 2,
+           round * per_round + static_cast<int>(i + 1) * per_round / 2);
+    Program member({"run", plan});
+    const std::size_t before = static_cast<std::size_t>(round * per_round);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (announced(to).size() <= before && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ::kill(member.pid(), SIGKILL);
+    member.wait();
+  }
+  const Answer done = run_once({"run", file(source, to, "at_end = \"stop\"")});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(announced(to), expected);
+  const Json positions =
+      run_once({"position", "ls", "--store", "sqlite:" + scratch_.path("shop.db"), "--source",
+                source, "-o", "json"})
+          .json();
+  std::vector<std::string> names;
+  for (const Json& position : positions) {
+    names.push_back(position["partition"]);
+    EXPECT_FALSE(position["lag"].is_null()) << position;
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"several_a/0", "several_a/1", "several_b/0", "several_b/1"}));
+}
+
 TEST_F(KafkaEmit, what_kafka_refuses_is_parked_and_the_others_leave) {
   const std::string from = "file:" + scratch_.path("from");
   const std::string to = server().url() + "/emit_large";
@@ -459,6 +502,43 @@ TEST_F(KafkaEmit, a_topic_that_was_created_again_is_an_error_with_a_repair) {
   EXPECT_EQ(run_once({"run", plan}).exit_code, 0);
   EXPECT_EQ(announced(to),
             (std::map<std::string, int>{{"order 5", 1}, {"order 6", 1}, {"order 7", 1}}));
+}
+
+TEST_F(KafkaEmit, a_topic_that_is_replaced_under_a_live_relay_is_noticed_and_told) {
+  const std::string from = "file:" + scratch_.path("from");
+  const std::string to = server().url() + "/emit_replaced";
+  ASSERT_EQ(run_once({"topic", "create", from}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  make_table();
+  Program program({"run", file(from, to)});
+  send(from, 0, 5);
+  for (int i = 0; i < 200 && announced(to).size() < 5; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_EQ(announced(to).size(), 5u);
+  ASSERT_EQ(run_once({"topic", "delete", to}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  send(from, 5, 8);
+  const std::string store = "sqlite:" + scratch_.path("shop.db");
+  const auto outbox = [&] {
+    return run_once({"outbox", "ls", "--store", store, "-o", "json"}).json().at(0);
+  };
+  for (int i = 0; i < 200 && outbox()["trouble"] == ""; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(outbox()["pending"], 3) << "what was not sent waits";
+  EXPECT_NE(outbox()["trouble"].get<std::string>().find("created again"), std::string::npos);
+  EXPECT_TRUE(announced(to).empty());
+  ASSERT_EQ(run_once({"outbox", "restart", outbox()["destination"], "--reason", "created again",
+                      "--store", store})
+                .exit_code,
+            0);
+  const std::map<std::string, int> expected{{"order 5", 1}, {"order 6", 1}, {"order 7", 1}};
+  for (int i = 0; i < 200 && announced(to) != expected; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(announced(to), expected);
+  ::kill(program.pid(), SIGTERM);
+  const Answer ended = program.wait();
+  EXPECT_NE(ended.err.find("diverged"), std::string::npos) << ended.err;
 }
 
 // --- Who may connect

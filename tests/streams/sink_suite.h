@@ -74,6 +74,25 @@ TEST_P(SinkSuite, a_resend_is_known_and_answered_with_the_place_of_the_original)
   EXPECT_EQ(ids(all(url)), ids(messages(0, 5)));
 }
 
+// By which a relay knows that what is there under its sequences is its own.
+TEST_P(SinkSuite, the_last_message_of_a_producer_is_known_by_its_digest) {
+  const std::string url = topic();
+  std::vector<Message> sent = messages(0, 5);
+  sent[4].headers = {{"none", std::nullopt}, {"empty", ""}, {"region", "eu"}};
+  {
+    auto writer = sink(url);
+    const Stamp stamp = writer->enter(0, "shop").value();
+    EXPECT_EQ(writer->last_digest(0, "shop").value(), std::nullopt);
+    ASSERT_TRUE(writer->append(0, stamp, sent));
+    ASSERT_TRUE(writer->append(0, writer->enter(0, "another").value(), messages(5, 6)));
+    EXPECT_EQ(writer->last_digest(0, "shop").value(), digest_of(sent[4]));
+  }
+  auto writer = sink(url);
+  ASSERT_TRUE(writer->enter(0, "shop"));
+  EXPECT_EQ(writer->last_digest(0, "shop").value(), digest_of(sent[4])) << "after a restart";
+  EXPECT_NE(digest_of(sent[4]), digest_of(messages(4, 5)[0])) << "headers count";
+}
+
 TEST_P(SinkSuite, of_an_overlapping_batch_only_the_new_messages_are_appended) {
   const std::string url = topic();
   {

@@ -41,6 +41,13 @@ class MemorySink final : public Sink {
     return found == producers.end() ? 0 : found->second.stamp.sequence;
   }
 
+  Result<std::optional<std::uint64_t>> last_digest(std::uint32_t partition,
+                                                   std::string_view name) override {
+    const auto& producers = partitions_.at(partition).producers;
+    const auto found = producers.find(std::string(name));
+    return found == producers.end() ? std::nullopt : found->second.last_digest;
+  }
+
   Result<Receipt> append(std::uint32_t index, const Stamp& stamp,
                          std::span<const Message> messages) override {
     if (before_) ONCE_TRY(before_());
@@ -61,6 +68,7 @@ class MemorySink final : public Sink {
           continue;
         }
         partition.messages.push_back(messages[i]);
+        producer.last_digest = digest_of(messages[i]);
         ++producer.stamp.sequence;
       }
       ++appends_;
@@ -88,6 +96,7 @@ class MemorySink final : public Sink {
  private:
   struct Producer {
     Stamp stamp;  // `sequence` is the next one
+    std::optional<std::uint64_t> last_digest = std::nullopt;
   };
   struct Partition {
     std::vector<Message> messages;

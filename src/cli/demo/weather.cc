@@ -24,8 +24,8 @@ Result<Receipt> BadNetwork::append(std::uint32_t partition, const Stamp& stamp,
                                    std::span<const Message> messages) {
   const bool crossed = messages.size() >= 2 && one_in(overtakes);
   Receipt receipt = ONCE_TRY(crossed ? append_crossed(partition, stamp, messages)
-                                     : sink_.append(partition, stamp, messages));
-  if (one_in(lost_answers)) receipt = ONCE_TRY(sink_.append(partition, stamp, messages));
+                                     : inner().append(partition, stamp, messages));
+  if (one_in(lost_answers)) receipt = ONCE_TRY(inner().append(partition, stamp, messages));
   return receipt;
 }
 
@@ -36,9 +36,9 @@ Result<Receipt> BadNetwork::append_crossed(std::uint32_t partition, const Stamp&
   Stamp later = stamp;
   later.sequence += half;
   std::optional<Result<Receipt>> second;
-  std::thread overtaker([&] { second = sink_.append(partition, later, messages.subspan(half)); });
+  std::thread overtaker([&] { second = inner().append(partition, later, messages.subspan(half)); });
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  auto first = sink_.append(partition, stamp, messages.first(half));
+  auto first = inner().append(partition, stamp, messages.first(half));
   overtaker.join();
   ++overtakings_;
   if (!first) return first;

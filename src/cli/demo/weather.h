@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/sink.h>
 #include <once/source.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "cli/demo/journal.h"
+#include "model/forwarding_sink.h"
 
 namespace once::cli {
 
@@ -20,18 +20,10 @@ namespace once::cli {
 
 // A network in front of a sink. Now and then it loses an answer, so that the same batch with the
 // same stamp is sent again; or it lets the second half of a batch overtake the first.
-class BadNetwork final : public Sink {
+class BadNetwork final : public ForwardingSink {
  public:
-  BadNetwork(Sink& sink, std::uint64_t seed) : sink_(sink), dice_(seed) {}
+  BadNetwork(Sink& sink, std::uint64_t seed) : ForwardingSink(sink), dice_(seed) {}
 
-  Result<std::uint32_t> partitions() override { return sink_.partitions(); }
-  Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
-    return sink_.enter(partition, name);
-  }
-  bool takes_unnamed() const override { return sink_.takes_unnamed(); }
-  Result<std::int64_t> producer_horizon_ms(std::uint32_t partition) override {
-    return sink_.producer_horizon_ms(partition);
-  }
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages) override;
 
@@ -42,7 +34,6 @@ class BadNetwork final : public Sink {
   Result<Receipt> append_crossed(std::uint32_t partition, const Stamp& stamp,
                                  std::span<const Message> messages);
 
-  Sink& sink_;
   std::mutex mutex_;
   std::mt19937_64 dice_;  // guarded by mutex_
   std::atomic<std::int64_t> overtakings_{0};

@@ -87,6 +87,25 @@ Status set_parameter(Address& address, const std::string& name, const std::strin
   return {};
 }
 
+// Kafka allows no comma in the name of a topic.
+Status set_topics(Address& address, Role role, std::string_view url) {
+  std::string_view rest = address.topic;
+  while (true) {
+    const std::string name(rest.substr(0, rest.find(',')));
+    const auto known = std::find(address.topics.begin(), address.topics.end(), name);
+    if (name.empty() || known != address.topics.end())
+      return refuse(fmt::format(
+          "\"{}\" names {}; write kafka://HOST:PORT/TOPIC,TOPIC", shown_url(url),
+          name.empty() ? "a topic that is empty" : fmt::format("the topic {} twice", name)));
+    address.topics.push_back(name);
+    if (name.size() == rest.size()) break;
+    rest.remove_prefix(name.size() + 1);
+  }
+  if (role == Role::source || address.topics.size() == 1) return {};
+  return refuse(
+      fmt::format("\"{}\" names several topics; only a source has several", shown_url(url)));
+}
+
 Status check_names(const Address& address, Role role, std::string_view url) {
   if (role == Role::cluster) {
     if (!address.hosts.empty() && address.topic.empty()) return {};
@@ -108,6 +127,7 @@ Result<Address> Address::parse(std::string_view text, Role role) {
   address.hosts = url.hosts;
   address.topic = url.path;
   ONCE_TRY(check_names(address, role, text));
+  if (role != Role::cluster) ONCE_TRY(set_topics(address, role, text));
   ONCE_TRY(add_user(address, url));
   for (const auto& parameter : url.parameters)
     ONCE_TRY(set_parameter(address, parameter.first, parameter.second, role));

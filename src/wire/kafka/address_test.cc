@@ -29,6 +29,17 @@ TEST(KafkaAddress, has_hosts_a_topic_and_choices) {
   EXPECT_TRUE(address.stop_at_end);
 }
 
+TEST(KafkaAddress, of_a_source_may_have_several_topics) {
+  const std::vector<std::string> both{"orders", "refunds"};
+  EXPECT_EQ(source_of("kafka://a:9092,b:9093/orders,refunds?group=points").topics, both);
+  EXPECT_EQ(source_of("kafka://a/orders,refunds").where(), "kafka://a/orders,refunds");
+  EXPECT_NE(refused("kafka://a/orders,").text.find("a topic that is empty"), std::string::npos);
+  EXPECT_NE(refused("kafka://a/orders,x,orders").text.find("the topic orders twice"),
+            std::string::npos);
+  EXPECT_NE(refused("kafka://a/orders,refunds", Role::sink).text.find("only a source has several"),
+            std::string::npos);
+}
+
 TEST(KafkaAddress, a_member_has_a_name_in_its_group) {
   EXPECT_EQ(source_of("kafka://a/t?group=points&member=host-1").member, "host-1");
   EXPECT_EQ(source_of("kafka://a/t?group=points").member, "");

@@ -97,10 +97,7 @@ Result<std::shared_ptr<Client>> Client::make(rd_kafka_type_t type, const Address
 }
 
 Client::Client(const Address& address, void* opaque)
-    : where_(address.where()),
-      topic_(address.topic),
-      scram_broken_(has_broken_scram(address)),
-      opaque_(opaque) {}
+    : where_(address.where()), scram_broken_(has_broken_scram(address)), opaque_(opaque) {}
 
 Client::~Client() {
   if (handle_ != nullptr) rd_kafka_destroy(handle_);
@@ -242,15 +239,15 @@ Status Client::reach() {
 
 Result<Metadata> Client::topics() { return metadata(nullptr, true, "list the topics"); }
 
-Result<std::uint32_t> Client::partition_count() {
+Result<std::uint32_t> Client::partition_count(const std::string& topic) {
   constexpr std::string_view what = "look up the topic";
-  const std::unique_ptr<rd_kafka_topic_t, Free<rd_kafka_topic_destroy>> topic(
-      rd_kafka_topic_new(handle_, topic_.c_str(), nullptr));
-  if (!topic) return fail(error(rd_kafka_last_error(), "name the topic"));
-  const Metadata found = ONCE_TRY(metadata(topic.get(), false, what));
+  const std::unique_ptr<rd_kafka_topic_t, Free<rd_kafka_topic_destroy>> handle(
+      rd_kafka_topic_new(handle_, topic.c_str(), nullptr));
+  if (!handle) return fail(error(rd_kafka_last_error(), "name the topic"));
+  const Metadata found = ONCE_TRY(metadata(handle.get(), false, what));
   for (int i = 0; i < found->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& one = found->topics[i];
-    if (topic_ != one.topic) continue;
+    if (topic != one.topic) continue;
     if (one.err != RD_KAFKA_RESP_ERR_NO_ERROR) return fail(error(one.err, what));
     return static_cast<std::uint32_t>(one.partition_cnt);
   }

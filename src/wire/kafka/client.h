@@ -74,8 +74,8 @@ class Client {
 
   // All topics of the cluster.
   Result<Metadata> topics();
-  // How many partitions the topic has; a topic that does not exist is an error.
-  Result<std::uint32_t> partition_count();
+  // How many partitions a topic has; one that does not exist is an error.
+  Result<std::uint32_t> partition_count(const std::string& topic);
   // How often a connection to a broker has ended. Whatever arrives over the next connection is
   // counted after its loss was.
   std::uint64_t losses() const { return losses_; }
@@ -109,7 +109,6 @@ class Client {
                                              const char* state, void* opaque);
 
   const std::string where_;
-  const std::string topic_;
   const bool scram_broken_;  // the broker may refuse the right password
   void* const opaque_;
   rd_kafka_t* handle_ = nullptr;

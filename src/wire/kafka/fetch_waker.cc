@@ -13,8 +13,8 @@ constexpr int question_ms = 500;
 
 }  // namespace
 
-FetchWaker::FetchWaker(std::shared_ptr<Client> client, std::string topic)
-    : client_(std::move(client)), topic_(std::move(topic)), thread_([this] { run(); }) {}
+FetchWaker::FetchWaker(std::shared_ptr<Client> client)
+    : client_(std::move(client)), thread_([this] { run(); }) {}
 
 FetchWaker::~FetchWaker() {
   {
@@ -25,10 +25,10 @@ FetchWaker::~FetchWaker() {
   thread_.join();
 }
 
-void FetchWaker::wake(std::int32_t partition) {
+void FetchWaker::wake(const std::string& topic, std::int32_t partition) {
   {
     const std::lock_guard lock(mutex_);
-    wanted_ = partition;
+    wanted_ = Place{topic, partition};
   }
   changed_.notify_one();
 }
@@ -38,13 +38,13 @@ void FetchWaker::run() {
   while (true) {
     changed_.wait(lock, [this] { return wanted_ || ending_; });
     if (ending_) return;
-    const std::int32_t partition = *std::exchange(wanted_, std::nullopt);
+    const Place place = *std::exchange(wanted_, std::nullopt);
     lock.unlock();
     std::int64_t low = 0;
     std::int64_t high = 0;
     // The answer is of no interest.
-    (void)rd_kafka_query_watermark_offsets(client_->get(), topic_.c_str(), partition, &low, &high,
-                                           question_ms);
+    (void)rd_kafka_query_watermark_offsets(client_->get(), place.topic.c_str(), place.partition,
+                                           &low, &high, question_ms);
     lock.lock();
     changed_.wait_for(lock, pause, [this] { return ending_; });
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "wire/kafka/client.h"
@@ -18,24 +19,28 @@ namespace once::kafka {
 // fetches from it; this asks one, from a thread of its own, since an answer may take its time.
 class FetchWaker {
  public:
-  FetchWaker(std::shared_ptr<Client> client, std::string topic);
+  explicit FetchWaker(std::shared_ptr<Client> client);
   FetchWaker(const FetchWaker&) = delete;
   FetchWaker& operator=(const FetchWaker&) = delete;
   ~FetchWaker();
 
   // There is room for messages of this partition.
-  void wake(std::int32_t partition);
+  void wake(const std::string& topic, std::int32_t partition);
 
  private:
+  struct Place {
+    std::string topic;
+    std::int32_t partition = 0;
+  };
+
   void run();
 
   const std::shared_ptr<Client> client_;
-  const std::string topic_;
   std::mutex mutex_;  // taken with no other lock
   std::condition_variable changed_;
-  std::optional<std::int32_t> wanted_;  // guarded by mutex_
-  bool ending_ = false;                 // guarded by mutex_
-  std::thread thread_;                  // last: it uses all of the above
+  std::optional<Place> wanted_;  // guarded by mutex_
+  bool ending_ = false;          // guarded by mutex_
+  std::thread thread_;           // last: it uses all of the above
 };
 
 }  // namespace once::kafka

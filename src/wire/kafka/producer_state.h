@@ -21,6 +21,8 @@ struct ProducerState {
   // The last batch, so that a duplicate of it can be answered with its place.
   std::uint64_t last_sequence = 0;
   std::int64_t last_offset = -1;
+  // Of its last message; not known where an older version has sent it.
+  std::optional<std::uint64_t> last_digest = std::nullopt;
 
   std::string metadata() const;
   static std::optional<ProducerState> read(std::int64_t offset, std::string_view metadata);

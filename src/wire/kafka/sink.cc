@@ -37,6 +37,12 @@ class KafkaSink final : public Sink {
     return voice(name).sent(partition);
   }
 
+  Result<std::optional<std::uint64_t>> last_digest(std::uint32_t partition,
+                                                   std::string_view name) override {
+    ONCE_TRY(check(partition));
+    return voice(name).last_digest(partition);
+  }
+
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages) override {
     ONCE_TRY(check(partition));
@@ -90,7 +96,7 @@ Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url) {
   const kafka::Settings defaults{{"linger.ms", "0"}, {"transaction.timeout.ms", "60000"}};
   address.properties.insert(address.properties.begin(), defaults.begin(), defaults.end());
   auto client = ONCE_TRY(kafka::Client::make(RD_KAFKA_PRODUCER, address, {}));
-  const std::uint32_t count = ONCE_TRY(client->partition_count());
+  const std::uint32_t count = ONCE_TRY(client->partition_count(address.topic));
   return std::make_unique<kafka::KafkaSink>(std::move(address), count);
 }
 

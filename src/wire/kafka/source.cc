@@ -109,35 +109,41 @@ struct KafkaSource::Fetched {
   std::vector<std::size_t> headers_end;  // of each delivery
 };
 
-// What is to know of the topic before the consumer is made: its settings depend on it.
-struct KafkaSource::Topic {
-  std::uint32_t partition_count = 0;
-  bool compacted = false;
+struct KafkaSource::Facts {
+  Topics topics;
   std::string identity;
 
-  static Result<Topic> ask(const Address& address) {
+  static Result<Facts> ask(const Address& address) {
     const auto client = ONCE_TRY(Client::make(RD_KAFKA_CONSUMER, address, {}));
-    Topic topic;
-    topic.partition_count = ONCE_TRY(client->partition_count());
+    Facts facts;
+    for (const std::string& name : address.topics) {
+      Topic& topic = facts.topics[name];
+      topic.partition_count = ONCE_TRY(client->partition_count(name));
+      const auto settings = topic_settings(*client, name, hint_ms);
+      topic.compacted = settings && is_compacted(*settings);
+    }
     if (const std::string cluster = client->cluster_id(); !cluster.empty())
-      topic.identity = "kafka:" + cluster;
-    const auto settings = topic_settings(*client, address.topic, hint_ms);
-    topic.compacted = settings && is_compacted(*settings);
-    return topic;
+      facts.identity = "kafka:" + cluster;
+    return facts;
+  }
+
+  std::size_t partition_count() const {
+    std::size_t count = 0;
+    for (const auto& [name, topic] : topics) count += topic.partition_count;
+    return count;
   }
 };
 
-KafkaSource::KafkaSource(Address address, Topic topic)
+KafkaSource::KafkaSource(Address address, Facts facts)
     : address_(std::move(address)),
-      compacted_(topic.compacted),
-      identity_(std::move(topic.identity)),
-      partition_count_(topic.partition_count) {}
+      identity_(std::move(facts.identity)),
+      topics_(std::move(facts.topics)) {}
 
 Result<std::unique_ptr<KafkaSource>> KafkaSource::open(const Address& address) {
-  Topic topic = ONCE_TRY(Topic::ask(address));
+  Facts facts = ONCE_TRY(Facts::ask(address));
   Address chosen = address;
-  add_default_properties(chosen, topic.partition_count);
-  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen), std::move(topic)));
+  add_default_properties(chosen, facts.partition_count());
+  std::unique_ptr<KafkaSource> source(new KafkaSource(std::move(chosen), std::move(facts)));
   ONCE_TRY(source->start());
   return source;
 }
@@ -146,7 +152,7 @@ Status KafkaSource::start() {
   client_ = ONCE_TRY(Client::make(
       RD_KAFKA_CONSUMER, address_, consumer_settings(address_),
       [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_rebalance_cb(&conf, rebalanced); }, this));
-  if (!knows_queue_backoff()) waker_ = std::make_unique<FetchWaker>(client_, address_.topic);
+  if (!knows_queue_backoff()) waker_ = std::make_unique<FetchWaker>(client_);
   looked_at_ = std::chrono::steady_clock::now();
   rd_kafka_poll_set_consumer(client_->get());
   const Queue news(rd_kafka_queue_get_consumer(client_->get()));
@@ -160,8 +166,9 @@ Status KafkaSource::join() {
     joined_ = true;
     return {};
   }
-  const PartitionList topics(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(topics.get(), address_.topic.c_str(), RD_KAFKA_PARTITION_UA);
+  const PartitionList topics(rd_kafka_topic_partition_list_new(static_cast<int>(topics_.size())));
+  for (const auto& [name, topic] : topics_)
+    rd_kafka_topic_partition_list_add(topics.get(), name.c_str(), RD_KAFKA_PARTITION_UA);
   const rd_kafka_resp_err_t code = rd_kafka_subscribe(client_->get(), topics.get());
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return fail(client_->error(code, "subscribe"));
   joined_ = true;
@@ -174,9 +181,10 @@ void KafkaSource::own_everything() {
 }
 
 PartitionList KafkaSource::all_partitions() const {
-  const int count = static_cast<int>(partition_count_);
-  PartitionList all(rd_kafka_topic_partition_list_new(count));
-  rd_kafka_topic_partition_list_add_range(all.get(), address_.topic.c_str(), 0, count - 1);
+  PartitionList all(rd_kafka_topic_partition_list_new(1));
+  for (const auto& [name, topic] : topics_)
+    rd_kafka_topic_partition_list_add_range(all.get(), name.c_str(), 0,
+                                            static_cast<int>(topic.partition_count) - 1);
   return all;
 }
 
@@ -222,14 +230,16 @@ SourceTraits KafkaSource::traits() const {
                       .replayable = true,
                       .identity = identity_,
                       .partitions = {}};
-  for (std::uint32_t i = 0; i < partition_count_; ++i)
-    traits.partitions.push_back(fmt::format("{}/{}", address_.topic, i));
-  if (compacted_)
-    traits.warnings.push_back(
-        fmt::format("{} is compacted (cleanup.policy): Kafka removes messages when a newer one has "
-                    "the same key, read or not, and those never take effect. Only the last word "
-                    "about a key is sure to; for all of them set cleanup.policy=delete",
-                    address_.topic));
+  for (const auto& [name, topic] : topics_) {
+    for (std::uint32_t i = 0; i < topic.partition_count; ++i)
+      traits.partitions.push_back(fmt::format("{}/{}", name, i));
+    if (topic.compacted)
+      traits.warnings.push_back(fmt::format(
+          "{} is compacted (cleanup.policy): Kafka removes messages when a newer one has the same "
+          "key, read or not, and those never take effect. Only the last word about a key is sure "
+          "to; for all of them set cleanup.policy=delete",
+          name));
+  }
   return traits;
 }
 
@@ -262,8 +272,13 @@ void KafkaSource::announce(bool assign, const rd_kafka_topic_partition_list_t& p
   for (int i = 0; i < partitions.cnt; ++i) {
     const std::string_view name = name_of(partitions.elems[i]);
     const std::int32_t number = partitions.elems[i].partition;
-    if (assign) partitions_[name].number = number;
-    partition_count_ = std::max(partition_count_, static_cast<std::uint32_t>(number) + 1);
+    auto& topic = *topics_.try_emplace(partitions.elems[i].topic).first;
+    topic.second.partition_count =
+        std::max(topic.second.partition_count, static_cast<std::uint32_t>(number) + 1);
+    if (assign) {
+      partitions_[name].topic = &topic;
+      partitions_[name].number = number;
+    }
     events_.push_back({assign ? Batch::Event::assigned : Batch::Event::revoked, name});
   }
   change_ = std::move(change);
@@ -282,7 +297,7 @@ Status KafkaSource::find_starts(rd_kafka_topic_partition_list_t& places) {
     rd_kafka_topic_partition_t& place = places.elems[i];
     Partition& partition = partitions_[name_of(place)];
     if (partition.from < 0 && address_.start_committed)
-      partition.from = ONCE_TRY(committed_offset(place.partition));
+      partition.from = ONCE_TRY(committed_offset(partition));
     place.offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
     partition.next = partition.from;
     partition.rewind = false;
@@ -331,10 +346,16 @@ Status KafkaSource::unassign(const Change& change) {
   return {};
 }
 
+PartitionList KafkaSource::place_of(const Partition& partition, std::int64_t offset) {
+  PartitionList place(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(place.get(), partition.topic->first.c_str(), partition.number)
+      ->offset = offset;
+  return place;
+}
+
 // Where the group was before it had a store; -1: it never committed.
-Result<std::int64_t> KafkaSource::committed_offset(std::int32_t partition) {
-  const PartitionList places(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition);
+Result<std::int64_t> KafkaSource::committed_offset(const Partition& partition) {
+  const PartitionList places = place_of(partition, RD_KAFKA_OFFSET_INVALID);
   const rd_kafka_resp_err_t code = rd_kafka_committed(client_->get(), places.get(), answer_ms);
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
     return fail(client_->error(code, "read the group's offsets"));
@@ -441,7 +462,7 @@ void KafkaSource::fetch_more(Partition& partition, std::size_t taken) {
   partition.queued_max = std::max(partition.queued_max, left + taken);
   if (partition.queued_max < worth_it || left > partition.queued_max / 2) return;
   partition.queued_max = left;
-  waker_->wake(partition.number);
+  waker_->wake(partition.topic->first, partition.number);
 }
 
 // Headers are all there now, and stay where they are.
@@ -457,8 +478,8 @@ void KafkaSource::complete(Batch& batch, std::string_view name, const Partition&
   batch.end_offset = partition.next;
   std::int64_t low = -1;
   std::int64_t high = -1;
-  if (rd_kafka_get_watermark_offsets(client_->get(), address_.topic.c_str(), partition.number, &low,
-                                     &high) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+  if (rd_kafka_get_watermark_offsets(client_->get(), partition.topic->first.c_str(),
+                                     partition.number, &low, &high) == RD_KAFKA_RESP_ERR_NO_ERROR &&
       high >= 0)
     batch.available_offset = std::max(high, partition.next);
   batch.memory = std::move(fetched);
@@ -520,9 +541,7 @@ Status KafkaSource::ack(std::span<const Delivery> done) {
   if (!address_.is_member() || done.empty()) return {};
   const auto found = partitions_.find(done.back().partition);
   if (found == partitions_.end() || !found->second.queue) return {};
-  const PartitionList places(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), found->second.number)
-      ->offset = done.back().offset + 1;
+  const PartitionList places = place_of(found->second, done.back().offset + 1);
   (void)rd_kafka_offsets_store(client_->get(), places.get());
   return {};
 }
@@ -556,7 +575,7 @@ Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
   if (found == partitions_.end())
     return fail(Remedy::stop, "partition", fmt::format("{} has no {}", address_.where(), name));
   Partition& partition = found->second;
-  const auto found_there = offset < 0 ? std::nullopt : extent(partition.number, extent_ms);
+  const auto found_there = offset < 0 ? std::nullopt : extent(partition, extent_ms);
   if (found_there && offset < found_there->begin)
     return fail(forgotten_error(name, offset, found_there->begin));
   if (found_there && offset > found_there->end)
@@ -572,12 +591,11 @@ Status KafkaSource::seek(std::string_view name, std::int64_t offset) {
 
 // Where a partition begins and ends; nothing when no broker answers in time. The function that
 // librdkafka has for it (rd_kafka_query_watermark_offsets) waits longer than it is told.
-std::optional<KafkaSource::Extent> KafkaSource::extent(std::int32_t partition, int wait_ms) const {
+std::optional<KafkaSource::Extent> KafkaSource::extent(const Partition& partition,
+                                                       int wait_ms) const {
   std::array<std::int64_t, 2> found{RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END};
   for (std::int64_t& offset : found) {
-    const PartitionList places(rd_kafka_topic_partition_list_new(1));
-    rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition)->offset =
-        offset;
+    const PartitionList places = place_of(partition, offset);
     if (rd_kafka_offsets_for_times(client_->get(), places.get(), wait_ms) !=
             RD_KAFKA_RESP_ERR_NO_ERROR ||
         places->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR || places->elems[0].offset < 0)
@@ -589,9 +607,8 @@ std::optional<KafkaSource::Extent> KafkaSource::extent(std::int32_t partition, i
 
 Status KafkaSource::rewind(std::string_view name, Partition& partition) {
   if (partition.recognising && !ONCE_TRY(look_for_last(name, partition))) return {};
-  const PartitionList places(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(places.get(), address_.topic.c_str(), partition.number)
-      ->offset = partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from;
+  const PartitionList places =
+      place_of(partition, partition.from < 0 ? RD_KAFKA_OFFSET_BEGINNING : partition.from);
   const Failure failure(rd_kafka_seek_partitions(client_->get(), places.get(), answer_ms));
   if (failure) return fail(client_->error(failure, fmt::format("go back in {}", name)));
   const rd_kafka_resp_err_t code = places->elems[0].err;

@@ -20,10 +20,11 @@
 
 namespace once::kafka {
 
-// A consumer of one topic. Where it goes on is the pipeline's to say, by `seek`: a partition is
-// announced, and only fetched when its position is known. Taking it away works the same way: it is
-// announced, and given up with the next poll. It joins its group with the first poll: whoever only
-// opens it, to check something or while other parts are away, holds no partitions.
+// A consumer of one or more topics. Where it goes on is the pipeline's to say, by `seek`: a
+// partition is announced, and only fetched when its position is known. Taking it away works the
+// same way: it is announced, and given up with the next poll. It joins its group with the first
+// poll: whoever only opens it, to check something or while other parts are away, holds no
+// partitions.
 //
 // Each partition has a queue of its own in librdkafka, which stops fetching when the queue is full;
 // so a pipeline that does not ask for messages pauses the partition, while news still gets through.
@@ -41,7 +42,15 @@ class KafkaSource final : public Source {
   void leave() override;
 
  private:
+  struct Topic {
+    std::uint32_t partition_count = 0;  // may grow
+    bool compacted = false;
+  };
+  using Topics = std::map<std::string, Topic, std::less<>>;
+  // What is to know before the consumer is made: its settings depend on it.
+  struct Facts;
   struct Partition {
+    const Topics::value_type* topic = nullptr;
     std::int32_t number = 0;
     Queue queue;                    // empty until it is fetched
     std::int64_t from = -1;         // where to begin, when it is not fetched yet
@@ -66,9 +75,8 @@ class KafkaSource final : public Source {
     std::string_view partition;
   };
   struct Fetched;
-  struct Topic;
 
-  KafkaSource(Address address, Topic topic);
+  KafkaSource(Address address, Facts facts);
   Status start();
   Status join();
   void own_everything();
@@ -85,12 +93,13 @@ class KafkaSource final : public Source {
   Status find_starts(rd_kafka_topic_partition_list_t& places);
   Status assign(const Change& change);
   Status unassign(const Change& change);
-  Result<std::int64_t> committed_offset(std::int32_t partition);
+  Result<std::int64_t> committed_offset(const Partition& partition);
   struct Extent {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
-  std::optional<Extent> extent(std::int32_t partition, int wait_ms) const;
+  std::optional<Extent> extent(const Partition& partition, int wait_ms) const;
+  static PartitionList place_of(const Partition& partition, std::int64_t offset);
   Result<std::optional<Batch>> next_event();
   Status serve_news();
   Result<Batch> fetch(std::size_t count_max);
@@ -115,9 +124,8 @@ class KafkaSource final : public Source {
   void wait(std::int64_t wait_ms);
 
   const Address address_;
-  const bool compacted_;
   const std::string identity_;
-  std::uint32_t partition_count_;             // of the topic; may grow
+  Topics topics_;
   std::set<std::string, std::less<>> names_;  // of partitions; they live as long as the source
   std::map<std::string_view, Partition> partitions_;
   std::deque<Event> events_;  // not told yet

@@ -47,7 +47,7 @@ void KafkaSource::recognise_all() {
 // Before the last message is read again: whether it can be there. False while no broker answers.
 Result<bool> KafkaSource::look_for_last(std::string_view name, Partition& partition) {
   if (steady_clock::now() < ask_after_) return false;
-  const auto there = extent(partition.number, answer_wait_ms);
+  const auto there = extent(partition, answer_wait_ms);
   if (!there) {
     looked_at_ = steady_clock::now();  // that we waited does not mean that we were stopped
     ask_after_ = looked_at_ + ask_pause;
@@ -71,7 +71,8 @@ Status KafkaSource::recognise(const rd_kafka_message_t& message, std::string_vie
   if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) return judge_error(message, name);
   if (message.offset < partition.last.offset) return {};
   const bool is_missing = message.offset > partition.last.offset;
-  if (is_missing ? !compacted_ : witness_of(delivery_of(message, name)) != partition.last)
+  if (is_missing ? !partition.topic->second.compacted
+                 : witness_of(delivery_of(message, name)) != partition.last)
     return fail(replaced_error(name, partition.last.offset));
   partition.recognising = false;
   partition.next = partition.last.offset + 1;

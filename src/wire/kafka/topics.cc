@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "wire/kafka/client.h"
@@ -58,7 +59,8 @@ Result<TopicDescription> describe(Client& client, const std::string& topic, std:
 }
 
 Result<TopicDescription> describe(const Admin& admin) {
-  return describe(*admin.client, admin.address.topic, ONCE_TRY(admin.client->partition_count()));
+  const std::string& topic = admin.address.topic;
+  return describe(*admin.client, topic, ONCE_TRY(admin.client->partition_count(topic)));
 }
 
 // A topic that was just made takes a moment to be everywhere.
@@ -152,6 +154,35 @@ Result<std::vector<std::int64_t>> offsets_at_time(std::string_view url, std::int
     offsets.push_back(found.offset >= 0 ? found.offset
                                         : topic.partitions[static_cast<std::size_t>(i)].end_offset);
   }
+  return offsets;
+}
+
+Result<Offsets> first_messages(std::string_view url, Offsets offsets) {
+  const Address address = ONCE_TRY(Address::parse(url, Role::sink));
+  const auto client =
+      ONCE_TRY(Client::make(RD_KAFKA_CONSUMER, address,
+                            {{"enable.partition.eof", "true"}, {"fetch.message.max.bytes", "1"}}));
+  ONCE_TRY(client->reach());
+  const std::unique_ptr<rd_kafka_topic_t, Free<rd_kafka_topic_destroy>> topic(
+      rd_kafka_topic_new(client->get(), address.topic.c_str(), nullptr));
+  const Queue queue(rd_kafka_queue_new(client->get()));
+  std::set<std::int32_t> waiting;
+  for (const auto& [partition, offset] : offsets)
+    if (rd_kafka_consume_start_queue(topic.get(), partition, offset, queue.get()) == 0)
+      waiting.insert(partition);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(answer_ms);
+  while (!waiting.empty() && std::chrono::steady_clock::now() < deadline) {
+    const std::unique_ptr<rd_kafka_message_t, Free<rd_kafka_message_destroy>> found(
+        rd_kafka_consume_queue(queue.get(), 100));
+    if (!found || !waiting.contains(found->partition)) continue;
+    const bool is_known =
+        found->err == RD_KAFKA_RESP_ERR_NO_ERROR || found->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+    if (!is_known) continue;  // librdkafka goes on by itself
+    offsets[found->partition] = std::max(offsets[found->partition], found->offset);
+    waiting.erase(found->partition);
+  }
+  for (const auto& [partition, offset] : offsets)
+    (void)rd_kafka_consume_stop(topic.get(), partition);
   return offsets;
 }
 

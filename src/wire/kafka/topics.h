@@ -4,6 +4,7 @@
 #include <once/result.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,11 @@ struct TopicDescription {
 // there is none.
 [[nodiscard]] Result<std::vector<std::int64_t>> offsets_at_time(std::string_view url,
                                                                 std::int64_t time_ms);
+// Of each of these partitions, the offset of the first message at or behind an offset; the
+// partition's end if nothing is there but the ends of transactions. A partition whose broker does
+// not answer in time keeps its offset.
+using Offsets = std::map<std::int32_t, std::int64_t>;
+[[nodiscard]] Result<Offsets> first_messages(std::string_view url, Offsets offsets);
 // All but Kafka's own, by name; the URL is that of the cluster.
 [[nodiscard]] Result<std::vector<TopicDescription>> describe_topics(std::string_view url);
 

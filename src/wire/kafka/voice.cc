@@ -2,6 +2,7 @@
 #include "wire/kafka/voice.h"
 
 #include <fmt/format.h>
+#include <once/sink.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,10 @@ namespace once::kafka {
 namespace {
 
 constexpr int settle_ms = 30'000;  // for how long a transaction is tried to be ended
+
+// A topic is not deleted and created again in less. After a longer pause the state, which Kafka
+// deletes with the topic, is read again before anything is sent.
+constexpr std::chrono::milliseconds seen_valid(1'000);
 
 using Deadline = std::chrono::steady_clock::time_point;
 Deadline in_ms(int ms) { return std::chrono::steady_clock::now() + std::chrono::milliseconds(ms); }
@@ -54,6 +59,7 @@ Result<Stamp> Voice::enter(std::uint32_t partition) {
     known.state.producer = random_producer();
   ++known.state.epoch;
   ONCE_TRY(in_transaction([&] { return write_state(partition, known.state); }));
+  known.seen = std::chrono::steady_clock::now();
   partitions_[partition] = known;
   return Stamp{known.state.producer, known.state.epoch, known.state.next_sequence};
 }
@@ -62,6 +68,15 @@ Result<std::uint64_t> Voice::sent(std::uint32_t partition) {
   const std::lock_guard lock(mutex_);
   const auto stored = ONCE_TRY(stored_state(partition, true));
   return stored ? stored->next_sequence : 0;
+}
+
+Result<std::optional<std::uint64_t>> Voice::last_digest(std::uint32_t partition) {
+  const std::lock_guard lock(mutex_);
+  // Kafka does not tell the state for a moment after each transaction.
+  const auto found = partitions_.find(partition);
+  if (found != partitions_.end() && !found->second.stale) return found->second.state.last_digest;
+  const auto stored = ONCE_TRY(stored_state(partition, true));
+  return stored ? stored->last_digest : std::nullopt;
 }
 
 Result<Receipt> Voice::append(std::uint32_t partition, const Stamp& stamp,
@@ -100,19 +115,33 @@ Status Voice::append_new(std::uint32_t partition, Known& known, const Stamp& fir
   ProducerState next = known.state;
   next.last_sequence = first.sequence;
   next.next_sequence = first.sequence + messages.size();
+  next.last_digest = digest_of(messages.back());
   ONCE_TRY(in_transaction([&]() -> Status {
     ONCE_TRY(send(partition, first, messages));
+    ONCE_TRY(check_same_topic(known));
     next.last_offset = delivered_.first_offset;
     return write_state(partition, next);
   }));
   known.state = next;
+  known.seen = std::chrono::steady_clock::now();
   return {};
+}
+
+// Offsets of a partition only grow. The transaction is aborted: nothing of it is to be seen.
+Status Voice::check_same_topic(const Known& known) const {
+  if (delivered_.first_offset > known.state.last_offset) return {};
+  return fail(
+      Remedy::stop, "gone",
+      fmt::format("{}: the topic was deleted and created again, or restored: the producer "
+                  "{} had sent up to offset {}, and its next message would be at {}",
+                  address_.where(), name_, known.state.last_offset, delivered_.first_offset));
 }
 
 // After the client was lost, Kafka says what of ours is there, and whether we still are the owner.
 // Only then may we become ready again: that would fence a rightful successor.
 Status Voice::refresh(std::uint32_t partition, Known& known) {
   if (!client_) ONCE_TRY(make_client());
+  if (std::chrono::steady_clock::now() - known.seen > seen_valid) known.stale = true;
   if (known.stale) ONCE_TRY(check_owner(known, ONCE_TRY(stored_state(partition, false))));
   ONCE_TRY(make_ready());
   if (!known.stale) return {};
@@ -120,6 +149,7 @@ Status Voice::refresh(std::uint32_t partition, Known& known) {
   ONCE_TRY(check_owner(known, stored));
   known.state = *stored;
   known.stale = false;
+  known.seen = std::chrono::steady_clock::now();
   return {};
 }
 

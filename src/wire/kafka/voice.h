@@ -4,6 +4,7 @@
 #include <once/message.h>
 #include <once/result.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,11 +31,14 @@ class Voice {
                          std::span<const Message> messages);
   // How many messages of it are there; enters nothing.
   Result<std::uint64_t> sent(std::uint32_t partition);
+  // Of the last of them.
+  Result<std::optional<std::uint64_t>> last_digest(std::uint32_t partition);
 
  private:
   struct Known {
     ProducerState state;
     bool stale = false;  // the client was lost: what Kafka has must be read again
+    std::chrono::steady_clock::time_point seen = {};  // when Kafka had this state
   };
   // What the delivery reports of the transaction under way say.
   struct Delivered {
@@ -47,6 +51,7 @@ class Voice {
   Status refresh(std::uint32_t partition, Known& known);
   Status check_owner(const Known& known, const std::optional<ProducerState>& stored) const;
   Result<std::optional<ProducerState>> stored_state(std::uint32_t partition, bool stable);
+  Status check_same_topic(const Known& known) const;
   Status append_new(std::uint32_t partition, Known& known, const Stamp& first,
                     std::span<const Message> messages);
   Status in_transaction(const std::function<Status()>& work);

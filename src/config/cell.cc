@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "base/base64.h"
-#include "config/decimal.h"
 #include "config/timestamp.h"
+#include "model/decimal.h"
 #include "model/json_text.h"
 
 namespace once {

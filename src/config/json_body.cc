@@ -15,12 +15,6 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// The buffers stay from one message to the next. One for the body, and one for an element of it.
-JsonParser& thread_parser(std::size_t part) {
-  thread_local std::array<JsonParser, 2> own;
-  return own[part];
-}
-
 tl::unexpected<Error> fail_json(simdjson::error_code error) {
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
@@ -93,22 +87,26 @@ Result<Cell> cell_of(ondemand::value& value, ValueType type) {
 
 }  // namespace
 
-Result<JsonBody> JsonBody::parse(std::string_view text, Part part) {
-  const simdjson::error_code error = thread_parser(static_cast<std::size_t>(part)).parse(text);
-  if (error) return fail_json(error);
-  return JsonBody(part);
+// The buffers stay from one message to the next.
+JsonParser& JsonBody::thread_parser(Part part) {
+  thread_local std::array<JsonParser, 2> own;
+  return own[static_cast<std::size_t>(part)];
 }
 
 Result<JsonBody> JsonBody::parse(std::string_view body) {
   if (body.data() == nullptr) return fail_value("the message has no body");
   if (body.empty()) return fail_value("the body is empty, not JSON");
   if (is_framed_binary(body)) return fail_value(std::string(framed_binary_text));
-  return parse(without_schema_frame(body), Part::body);
+  const auto error = thread_parser(Part::body).parse(without_schema_frame(body));
+  if (error) return fail_json(error);
+  return JsonBody(Part::body);
 }
 
 // Inside of a list even a number has a pointer.
 Result<JsonBody> JsonBody::parse_element(std::string_view text) {
-  return parse(fmt::format("[{}]", text), Part::element);
+  const auto error = thread_parser(Part::element).find_tokens(fmt::format("[{}]", text));
+  if (error) return fail_json(error);
+  return JsonBody(Part::element);
 }
 
 Result<std::optional<std::vector<std::string>>> JsonBody::elements(std::string_view pointer) const {
@@ -134,7 +132,7 @@ Result<std::optional<std::vector<std::string>>> JsonBody::elements(std::string_v
       if (const auto error = of.get_array().get(array)) return error;
     return is_array ? split(array) : simdjson::SUCCESS;
   };
-  ondemand::document& document = thread_parser(static_cast<std::size_t>(part_)).document;
+  ondemand::document& document = thread_parser(part_).document;
   document.rewind();
   const auto error =
       pointer.empty() ? split_if_array(document) : use_value_at(document, pointer, split_if_array);
@@ -148,7 +146,7 @@ Result<std::optional<std::vector<std::string>>> JsonBody::elements(std::string_v
 
 Result<std::optional<Cell>> JsonBody::at(std::string_view pointer, ValueType type) const {
   Result<Cell> cell = Cell(nullptr);
-  ondemand::document& document = thread_parser(static_cast<std::size_t>(part_)).document;
+  ondemand::document& document = thread_parser(part_).document;
   const std::string place = part_ == Part::element ? fmt::format("/0{}", pointer) : "";
   const auto error =
       use_value_at(document, part_ == Part::element ? place : pointer, [&](ondemand::value& value) {

@@ -11,9 +11,10 @@
 
 namespace once {
 
-// Reads typed values out of one JSON document, and only looks at what it needs for that. Uses a
-// parser of its thread: the latest body, and the latest element, are the only ones that may be
-// used.
+struct JsonParser;
+
+// Reads typed values out of one body, all of which must be JSON. Uses a parser of its thread: the
+// latest body, and the latest element, are the only ones that may be used.
 class JsonBody {
  public:
   [[nodiscard]] static Result<JsonBody> parse(std::string_view body);
@@ -35,7 +36,7 @@ class JsonBody {
  private:
   enum class Part : std::uint8_t { body, element };
   explicit JsonBody(Part part) : part_(part) {}
-  static Result<JsonBody> parse(std::string_view text, Part part);
+  static JsonParser& thread_parser(Part part);
 
   Part part_;
 };

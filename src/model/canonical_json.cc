@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/canonical_json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <optional>
 #include <vector>
 
 #include "model/json_parser.h"
@@ -18,92 +13,6 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr std::size_t depth_max = 64;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// The digits at the beginning, which are taken off.
-std::string_view take_digits(std::string_view& text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
-  const std::string_view digits = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  text.remove_prefix(digits.size());
-  return digits;
-}
-
-// "e", a sign, digits; 0 where there is none. Unset: not the exponent of a number.
-std::optional<std::int64_t> exponent_of(std::string_view text) {
-  if (text.empty()) return 0;
-  if (text[0] != 'e' && text[0] != 'E') return std::nullopt;
-  text.remove_prefix(1);
-  const bool negative = text.starts_with('-');
-  if (negative || text.starts_with('+')) text.remove_prefix(1);
-  constexpr std::size_t digits_max = 15;
-  std::int64_t value = 0;
-  if (text.empty() || text.size() > digits_max) return std::nullopt;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ptr != text.data() + text.size() || value < 0) return std::nullopt;
-  return negative ? -value : value;
-}
-
-// Digits without zeros at either end, and the power of ten: 1.50 is 15e-1.
-bool append_exact(std::string& out, std::string_view token) {
-  const bool negative = token.starts_with('-');
-  if (negative) token.remove_prefix(1);
-  const std::string_view whole = take_digits(token);
-  if (whole.empty() || (whole.size() > 1 && whole[0] == '0')) return false;
-  std::string digits(whole);
-  std::int64_t exponent = 0;
-  if (token.starts_with('.')) {
-    token.remove_prefix(1);
-    const std::string_view fraction = take_digits(token);
-    if (fraction.empty()) return false;
-    digits += fraction;
-    exponent = -static_cast<std::int64_t>(fraction.size());
-  }
-  const auto written = exponent_of(token);
-  if (!written) return false;
-  exponent += *written;
-  const auto last = digits.find_last_not_of('0');
-  if (last == std::string::npos) {  // zero, whatever its sign
-    out.push_back('0');
-    return true;
-  }
-  exponent += static_cast<std::int64_t>(digits.size() - 1 - last);
-  digits.erase(last + 1);
-  digits.erase(0, digits.find_first_not_of('0'));
-  if (negative) out.push_back('-');
-  out += digits;
-  if (exponent != 0) fmt::format_to(std::back_inserter(out), "e{}", exponent);
-  return true;
-}
-
-bool is_integer(std::string_view token) {
-  if (token.starts_with('-')) token.remove_prefix(1);
-  return !token.empty() && token[0] != '0' && std::all_of(token.begin(), token.end(), is_digit);
-}
-
-std::string text_of(double number) {
-  constexpr double exact_max = 9007199254740992.0;  // below it every integer is a double
-  if (std::trunc(number) == number && std::fabs(number) < exact_max)
-    return fmt::format("{}", static_cast<std::int64_t>(number));
-  return fmt::format("{}", number);
-}
-
-simdjson::error_code append_binary(std::string& out, ondemand::value& value) {
-  const std::string_view token = without_blanks(value.raw_json_token());
-  ondemand::number number;
-  if (const auto error = value.get_number().get(number)) {
-    if (!is_integer(token)) return error;
-    out += token;  // longer than 64 bits: its digits are its canonical spelling
-    return simdjson::SUCCESS;
-  }
-  if (number.is_int64())
-    out += std::to_string(number.get_int64());
-  else if (number.is_uint64())
-    out += std::to_string(number.get_uint64());
-  else
-    out += text_of(number.get_double());
-  return simdjson::SUCCESS;
-}
 
 // Writes values behind each other into one text.
 class Writer {
@@ -191,9 +100,9 @@ class Writer {
   };
 
   simdjson::error_code number(ondemand::value& of) {
-    if (numbers_ == NumberSpelling::binary) return append_binary(out_, of);
     const std::string_view token = without_blanks(of.raw_json_token());
-    return append_exact(out_, token) ? simdjson::SUCCESS : simdjson::NUMBER_ERROR;
+    if (!is_decimal(token)) return simdjson::NUMBER_ERROR;
+    return append_decimal(out_, token, numbers_) ? simdjson::SUCCESS : huge_exponent;
   }
 
   // False: two members have the same name. Most producers write members in the same order, and some
@@ -228,7 +137,7 @@ class Writer {
 simdjson::error_code append_document(std::string& out, ondemand::document& document) {
   ondemand::json_type type;
   if (const auto error = document.type().get(type)) return error;
-  Writer writer(out, NumberSpelling::exact);
+  Writer writer(out, NumberSpelling::scientific);
   if (type == ondemand::json_type::object) {
     ondemand::object members;
     if (const auto error = document.get_object().get(members)) return error;
@@ -240,10 +149,7 @@ simdjson::error_code append_document(std::string& out, ondemand::document& docum
   } else {
     return simdjson::INCORRECT_TYPE;
   }
-  // Behind the value there is nothing, which is an error to ask about.
-  const char* behind = nullptr;
-  const bool ended = document.current_location().get(behind) == simdjson::OUT_OF_BOUNDS;
-  return ended ? simdjson::SUCCESS : simdjson::TAPE_ERROR;
+  return check_end(document);
 }
 
 }  // namespace
@@ -261,7 +167,7 @@ bool may_be_json(std::string_view text) {
 bool append_canonical_text(std::string& out, std::string_view text) {
   if (!may_be_json(text)) return false;
   thread_local JsonParser parser;
-  if (parser.parse(text)) return false;
+  if (parser.find_tokens(text)) return false;
   const std::size_t before = out.size();
   if (append_document(out, parser.document) == simdjson::SUCCESS) return true;
   out.resize(before);

@@ -3,20 +3,16 @@
 
 #include <simdjson.h>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "model/decimal.h"
+
 namespace once {
 
-// How numbers are written in canonical JSON.
-enum class NumberSpelling : std::uint8_t {
-  binary,  // as a 64-bit integer or double: what ids are made of
-  exact,   // all digits count: 1.50 and 15e-1 are the same, 0.1 and 0.10000000000000001 are not
-};
-
 // Appends a value in one canonical spelling: no blanks, members sorted by name. Two members
-// with the same name (`doubled_member`) are an error, and so is more than 64 levels.
+// with the same name (`doubled_member`) are an error, and so are a number without room in its
+// spelling (`huge_exponent`) and more than 64 levels.
 [[nodiscard]] simdjson::error_code append_canonical(std::string& out,
                                                     simdjson::ondemand::value value,
                                                     NumberSpelling numbers);

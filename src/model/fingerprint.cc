@@ -84,7 +84,7 @@ std::optional<std::string> field_of(const Delivery& delivery, const Result<JsonF
   }
   // Where the body is no JSON there are no fields to choose, and all of it is what it says.
   if (!json) return std::string(delivery.body);
-  auto value = json->canonical(field, NumberSpelling::exact);
+  auto value = json->canonical(field, NumberSpelling::scientific);
   return value ? std::optional<std::string>(std::move(*value)) : std::nullopt;
 }
 

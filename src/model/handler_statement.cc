@@ -165,6 +165,21 @@ bool changes_session(const Summary& it, SqlDialect dialect) {
   return is_one_of(it.word(0), session_words(dialect)) && !it.sets_only_variables;
 }
 
+// VACUUM, CREATE DATABASE, ALTER SYSTEM, CREATE INDEX CONCURRENTLY and the like: prepared without a
+// complaint, and refused each time they are run.
+bool needs_no_transaction(const Summary& it, SqlDialect dialect) {
+  constexpr std::array<std::string_view, 2> outside{"database", "tablespace"};
+  constexpr std::array<std::string_view, 3> concurrent{"index", "unique", "table"};
+  if (it.word(0) == "vacuum") return dialect != SqlDialect::mysql;
+  if (dialect != SqlDialect::postgresql) return false;
+  const bool defines = it.word(0) == "create" || it.word(0) == "drop";
+  if (defines && is_one_of(it.word(1), outside)) return true;
+  if (it.word(0) == "alter" && it.word(1) == "system") return true;
+  return it.has("concurrently") &&
+         (it.word(0) == "reindex" ||
+          ((defines || it.word(0) == "alter") && is_one_of(it.word(1), concurrent)));
+}
+
 bool writes_books(const Summary& it) {
   return it.names_books && (it.word(0) != "select" || it.has("into"));
 }
@@ -189,6 +204,9 @@ std::string reason_to_refuse(const Summary& it, SqlDialect dialect) {
   if (it.words.empty()) return "this is not a statement";
   if (is_one_of(it.word(0), refused_words) || writes_books(it))
     return "a handler may neither end the transaction nor change the books of Once";
+  if (needs_no_transaction(it, dialect))
+    return "it cannot run inside a transaction, and a message is handled in one; do it from "
+           "outside";
   if (changes_session(it, dialect))
     return fmt::format(
         "it changes the session or the whole transaction, and with that how other messages of the "

@@ -29,6 +29,23 @@ TEST(HandlerStatement, may_not_end_the_transaction_or_write_the_books) {
   }
 }
 
+TEST(HandlerStatement, what_cannot_run_in_a_transaction_is_refused) {
+  for (const char* text :
+       {"VACUUM", "vacuum full t", "CREATE DATABASE d", "DROP TABLESPACE s",
+        "ALTER SYSTEM SET fsync = on", "CREATE INDEX CONCURRENTLY i ON t (a)",
+        "CREATE UNIQUE INDEX CONCURRENTLY i ON t (a)", "DROP INDEX CONCURRENTLY i",
+        "REINDEX INDEX CONCURRENTLY i", "ALTER TABLE t DETACH PARTITION p CONCURRENTLY"}) {
+    const Status checked = check_handler_statement(text, postgres);
+    ASSERT_FALSE(checked) << text;
+    EXPECT_NE(checked.error().text.find("cannot run inside a transaction"), std::string::npos)
+        << text;
+  }
+  EXPECT_FALSE(check_handler_statement("VACUUM", sqlite));
+  for (const char* text : {"CREATE INDEX i ON t (a)", "REFRESH MATERIALIZED VIEW CONCURRENTLY v",
+                           "CREATE TEMP TABLE t (a int)", "INSERT INTO database VALUES (1)"})
+    EXPECT_TRUE(check_handler_statement(text, postgres)) << text;
+}
+
 TEST(HandlerStatement, quoted_names_of_books_are_seen_in_every_dialect) {
   EXPECT_FALSE(check_handler_statement("DELETE FROM `once_ledger`", mysql));
   EXPECT_TRUE(check_handler_statement("DELETE FROM `twice_ledger`", mysql));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <once/identity.h>
 #include <rapidcheck.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/ledger.h"
@@ -106,6 +108,67 @@ TEST(IdRule, a_number_is_the_same_however_it_is_written) {
     EXPECT_EQ(id("json:/id", with_body(body)), "100") << body;
   EXPECT_EQ(id("json:/id", with_body(R"({"id":18446744073709551615})")), "18446744073709551615");
   EXPECT_EQ(id("json:/id", with_body(R"({"id":-9223372036854775808})")), "-9223372036854775808");
+}
+
+TEST(IdRule, every_digit_of_a_number_counts) {
+  const std::vector<std::pair<const char*, const char*>> ids{
+      {"1.000000000000000000", "1"},
+      {"5.000000000000000000", "5"},
+      {"1763329595.123456701", "1763329595.123456701"},
+      {"1763329595.123456702", "1763329595.123456702"},
+      {"123456789012345678.5", "123456789012345678.5"},
+      {"9007199254740993.0", "9007199254740993"},
+      {"100000000000000000000000", "100000000000000000000000"},
+      {"1e23", "100000000000000000000000"},
+      {"100000000000000000000001.0", "100000000000000000000001"},
+      {"-0.0", "0"},
+      {"0.1", "0.1"},
+      {"0.10000000000000001", "0.10000000000000001"}};
+  for (const auto& [number, expected] : ids) {
+    const std::string text = fmt::format(R"({{"a":{},"b":{}}})", number, number);
+    const std::string one = fmt::format(R"({{"a":{},"b":{}}})", expected, expected);
+    EXPECT_EQ(id("json:/a", with_body(text)), expected);
+    EXPECT_EQ(id("json:/a,/b", with_body(text)), fmt::format("{}|{}", expected, expected));
+    EXPECT_EQ(id("digest:/a", with_body(text)), id("digest:/a", with_body(one))) << number;
+  }
+  EXPECT_NE(id("digest:/a", with_body(R"({"a":[1.000000000000000000]})")),
+            id("digest:/a", with_body(R"({"a":[2.000000000000000000]})")));
+}
+
+// What ledgers have from the time when numbers were read as doubles.
+TEST(IdRule, digest_of_ordinary_numbers_stays_the_same) {
+  EXPECT_EQ(id("digest:/a", with_body(R"({"a":{"n":[0,-7,18446744073709551615,)"
+                                      R"(123456789012345678901234567890,1.5,-0.25,100.0,1e2,)"
+                                      R"(0.00001,2.5e-7,3.141592653589793]}})")),
+            "4afe5d7c381fa31324178d1c4254e181");
+}
+
+TEST(IdRule, number_with_a_huge_exponent_is_refused) {
+  for (const char* rule : {"json:/id", "json:/id,/id", "digest:/id"})
+    for (const char* body : {R"({"id":1e999999999})", R"({"id":-1e-99999999999999999999})"}) {
+      expect_no_id(rule, with_body(body));
+      EXPECT_NE(error(rule, with_body(body)).text.find("exponent"), std::string::npos);
+    }
+  EXPECT_EQ(id("json:/id", with_body(R"({"id":7,"x":1e999999999})")), "7") << "nobody asks for it";
+}
+
+// Half of a body may say something else than the whole.
+TEST(IdRule, body_that_is_not_json_anywhere_has_no_id) {
+  for (const char* body :
+       {R"({"id":"a"}{"id":"b"})", R"({"id":"a"},{"id":"b"})", R"({"id":"a"}})",
+        R"({"id":"a","w":tru})", R"({"id":"a","w":NaN})", R"({"id":"a","w":01})",
+        R"({"id":"a","w":"\x"})", R"({"id":"a","\x":1})", R"({"id":"a","w":1.})",
+        R"({"id":"a","w":"\u12g4"})", R"({"id":"a","w":["b":1]})", R"({"id":"a","w":[1,]})",
+        R"({"id":"a",})", R"({"id":"a","w":{"b"}})", "{\"id\":\"a\",\"w\":\"\x01\"}",
+        "{\"id\":\"a\",\"w\":\"\xff\"}", R"({"id":"a"} x)", R"({"id":"a"}"")"})
+    for (const char* rule : {"json:/id", "digest:/id"}) {
+      expect_no_id(rule, with_body(body));
+      EXPECT_NE(error(rule, with_body(body)).text.find("not JSON"), std::string::npos) << body;
+    }
+  for (const char* body :
+       {" {\"id\":\"a\"}\n", R"({"id":"a","w":[true,false,null,-0.5e+7,"\"\\\/\b\f\n\r\t\u00Fe"]})",
+        R"({"id":"a","w":"\ud800","\"":{},"e":[[],{}]})"})
+    EXPECT_EQ(id("json:/id", with_body(body)), "a") << body;
 }
 
 TEST(IdRule, H14_a_missing_or_empty_id_is_an_error_that_names_the_rule) {

@@ -26,14 +26,7 @@ tl::unexpected<Error> no_id(std::string text) {
   return fail(Remedy::park, "no_id", std::move(text));
 }
 
-// The parser looks at a document only as far as it is asked to: that a body is not JSON at all
-// shows when something is missing in it.
-tl::unexpected<Error> no_id(std::string_view body, std::string_view pointer,
-                            simdjson::error_code error) {
-  simdjson::dom::parser whole;
-  simdjson::dom::element root;
-  if (error != doubled_member && whole.parse(body.data(), body.size()).get(root))
-    return no_id("the body is not JSON");
+tl::unexpected<Error> no_id(std::string_view pointer, simdjson::error_code error) {
   if (error == simdjson::NO_SUCH_FIELD)
     return no_id(fmt::format("the body has no value at {}", pointer));
   return no_id(
@@ -52,7 +45,7 @@ simdjson::error_code append_scalar(std::optional<std::string>& out, ondemand::va
   }
   if (type != ondemand::json_type::number && type != ondemand::json_type::boolean)
     return simdjson::SUCCESS;
-  return append_canonical(out.emplace(), value, NumberSpelling::binary);
+  return append_canonical(out.emplace(), value, NumberSpelling::plain);
 }
 
 }  // namespace
@@ -74,7 +67,7 @@ Result<JsonFields> JsonFields::parse(std::string_view body) {
   if (error == simdjson::MEMALLOC)
     return fail(Remedy::retry, "exhausted", "there is no memory to parse a JSON body");
   if (error) return no_id(fmt::format("the body is not JSON ({})", json_error_text(error)));
-  return JsonFields(body);
+  return JsonFields();
 }
 
 Result<std::string> JsonFields::scalar(std::string_view pointer) const {
@@ -82,7 +75,7 @@ Result<std::string> JsonFields::scalar(std::string_view pointer) const {
   const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
     return append_scalar(text, value);
   });
-  if (error) return no_id(body_, pointer, error);
+  if (error) return no_id(pointer, error);
   if (!text) return no_id(fmt::format("the body has no string, number or boolean at {}", pointer));
   if (text->empty()) return no_id(fmt::format("the body has an empty string at {}", pointer));
   return std::move(*text);
@@ -93,7 +86,7 @@ Result<std::string> JsonFields::canonical(std::string_view pointer, NumberSpelli
   const auto error = use_value_at(thread_parser().document, pointer, [&](ondemand::value& value) {
     return append_canonical(text, value, numbers);
   });
-  if (error) return no_id(body_, pointer, error);
+  if (error) return no_id(pointer, error);
   return text;
 }
 

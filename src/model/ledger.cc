@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "model/sha256.h"
+
 namespace once {
 namespace {
 
@@ -186,6 +188,41 @@ std::string force_note(const LedgerRecord& was, std::string_view reason) {
   return fmt::format("{} (was {}{}{}; {} offset {}, born {} ms, recorded {} ms)", reason,
                      name_of(was.outcome.kind), was.outcome.detail.empty() ? "" : ": ",
                      was.outcome.detail, was.partition, was.offset, was.born_ms, was.recorded_ms);
+}
+
+Error missing_deferred(std::string_view scope, std::int64_t number) {
+  return {
+      Remedy::stop, "missing",
+      fmt::format("scope \"{}\" has no message {} that waits; nothing was changed", scope, number),
+      std::nullopt};
+}
+
+Error resumed_elsewhere(std::string_view where, std::string_view id) {
+  return {Remedy::retry, "conflict",
+          fmt::format("{}: the record of \"{}\" was changed by another transaction; run this one "
+                      "again",
+                      where, id),
+          std::nullopt};
+}
+
+std::string order_token(std::string_view key) {
+  Sha256 hash("once order key 1");
+  hash.field(key);
+  const auto digest = hash.digest128();
+  return {digest.begin(), digest.end()};
+}
+
+std::string order_token(const Delivery& delivery) {
+  if (!delivery.deferral.in_order || !delivery.has_key()) return {};
+  return order_token(delivery.key);
+}
+
+Outcome abandoned(std::string_view reason) {
+  return parked(fmt::format("given up while it waited: {}", reason));
+}
+
+std::string deferral_note(std::int64_t number, std::string_view reason) {
+  return fmt::format("{} (waiting message {})", reason, number);
 }
 
 std::string replay_note(std::int64_t number, std::string_view destination,

@@ -77,6 +77,16 @@ inline constexpr std::int64_t operations_max = 10'000;
 // The errors of a person who asks for what is not there.
 [[nodiscard]] Error missing_id(std::string_view scope, std::string_view id);
 [[nodiscard]] Error missing_parked(std::string_view scope, std::int64_t number);
+[[nodiscard]] Error missing_deferred(std::string_view scope, std::int64_t number);
+// The error of a transaction that lost a record to another one.
+[[nodiscard]] Error resumed_elsewhere(std::string_view where, std::string_view id);
+// By what messages of one key are found among those that wait: a digest, since keys may be long.
+// Empty where later messages do not wait behind it.
+[[nodiscard]] std::string order_token(const Delivery& delivery);
+[[nodiscard]] std::string order_token(std::string_view key);
+// What the ledger says of a message that a person has given up while it waited.
+[[nodiscard]] Outcome abandoned(std::string_view reason);
+[[nodiscard]] std::string deferral_note(std::int64_t number, std::string_view reason);
 // What the operation log says of an id that is freed, of a replay and of a drop: the reason, and
 // what it was about.
 [[nodiscard]] std::string force_note(const LedgerRecord& was, std::string_view reason);

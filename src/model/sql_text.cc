@@ -172,6 +172,8 @@ std::string first_word(std::string_view statement) {
   return lower({begin, end});
 }
 
+bool is_select(std::string_view statement) { return first_word(statement) == "select"; }
+
 bool is_write(std::string_view statement) {
   constexpr std::array<std::string_view, 4> writes{"insert", "update", "delete", "replace"};
   return std::find(writes.begin(), writes.end(), first_word(statement)) != writes.end();

@@ -50,6 +50,9 @@ std::string lower(std::string_view text);
 // The word that a statement begins with, in small letters; empty if it begins with something else.
 std::string first_word(std::string_view statement);
 
+// It reads, unless a function that it calls writes.
+bool is_select(std::string_view statement);
+
 // It inserts, changes or deletes rows, and begins with what it does.
 bool is_write(std::string_view statement);
 

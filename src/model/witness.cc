@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/witness.h"
 
+#include <once/sink.h>
+
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace once {
@@ -32,7 +36,26 @@ class Digest {
   std::uint64_t state_ = 0x6f6e63652077736eu;
 };
 
+// Absent is not empty.
+void add_part(Digest& digest, const std::optional<std::string>& part) {
+  digest.add(part ? 1u : 0u);
+  if (part) digest.add(*part);
+}
+
 }  // namespace
+
+std::uint64_t digest_of(const Message& message) {
+  Digest digest;
+  digest.add(message.id);
+  add_part(digest, message.key);
+  add_part(digest, message.body);
+  digest.add(message.headers.size());
+  for (const Header& header : message.headers) {
+    digest.add(header.name);
+    add_part(digest, header.value);
+  }
+  return digest.value();
+}
 
 Witness witness_of(const Delivery& delivery) {
   Digest digest;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config/decimal.h"
+#include "model/decimal.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
-#include <cstdint>
+#include <iterator>
 #include <limits>
-#include <string>
 
 namespace once {
 namespace {
@@ -46,6 +48,37 @@ Normal normal(std::string_view text) {
   return made;
 }
 
+// The power of ten by which the digits, read as an integer, are multiplied.
+std::int64_t scale_of(const Normal& number) {
+  return number.exponent - static_cast<std::int64_t>(number.digits.size());
+}
+
+void append_scientific(std::string& out, const Normal& number) {
+  out += number.digits;
+  if (const std::int64_t scale = scale_of(number); scale != 0)
+    fmt::format_to(std::back_inserter(out), "e{}", scale);
+}
+
+// As the shortest text of a double is written, so that ids which were made from doubles stay; but
+// integers have no exponent, however they are written, since most have none.
+void append_plain(std::string& out, const Normal& number) {
+  constexpr std::int64_t zeros_max = 3;  // behind the point
+  const std::string& digits = number.digits;
+  const auto count = static_cast<std::int64_t>(digits.size());
+  if (number.exponent < -zeros_max) {
+    out += digits[0];
+    if (count > 1) out.append(".").append(digits, 1);
+    fmt::format_to(std::back_inserter(out), "e-{:02}", 1 - number.exponent);
+  } else if (number.exponent <= 0) {
+    out.append("0.").append(static_cast<std::size_t>(-number.exponent), '0').append(digits);
+  } else if (number.exponent < count) {
+    const auto whole = static_cast<std::size_t>(number.exponent);
+    out.append(digits, 0, whole).append(".").append(digits, whole);
+  } else {
+    out.append(digits).append(static_cast<std::size_t>(number.exponent - count), '0');
+  }
+}
+
 }  // namespace
 
 bool is_decimal(std::string_view text) {
@@ -85,6 +118,23 @@ std::strong_ordering compare_decimals(std::string_view a, std::string_view b) {
   auto order = left.exponent <=> right.exponent;
   if (order == 0) order = left.digits <=> right.digits;
   return left.is_negative ? 0 <=> order : order;
+}
+
+bool append_decimal(std::string& out, std::string_view text, NumberSpelling spelling) {
+  constexpr std::int64_t scientific_exponent_max = 999'999'999'999'999;
+  const Normal number = normal(text);
+  const bool plain = spelling == NumberSpelling::plain;
+  const std::int64_t limit =
+      plain ? std::max(plain_exponent_max, static_cast<std::int64_t>(text.size()))
+            : scientific_exponent_max;
+  if (const std::int64_t scale = scale_of(number); scale > limit || scale < -limit) return false;
+  if (number.digits.empty()) {  // zero, whatever its sign
+    out.push_back('0');
+    return true;
+  }
+  if (number.is_negative) out.push_back('-');
+  plain ? append_plain(out, number) : append_scientific(out, number);
+  return true;
 }
 
 }  // namespace once

@@ -31,6 +31,9 @@ struct HeaderView {
 // The header in which an id travels through brokers that have no field for it. Sources give it as
 // the id, not as a header.
 inline constexpr std::string_view id_header = "once-id";
+// The headers of a parked message's copy (PipelineOptions::park_to) begin with this: `reason`,
+// `tag`, `scope`, `source`, `partition`, `offset`, `attempts`.
+inline constexpr std::string_view parked_header_prefix = "once-parked-";
 
 // What a user sends. `id` is the identity of the business intent ("order 100 paid"): the same
 // however often it is sent. `key` only routes and orders. All strings are bytes. Key, body and
@@ -57,6 +60,15 @@ struct Stamp {
   auto operator<=>(const Stamp&) const = default;
 };
 
+// A message that waits in the store (Outcome::later), as it was when it was read there.
+struct Deferral {
+  std::int64_t number = 0;     // 0: the message comes from the source
+  std::uint32_t attempts = 0;  // that ended with `later`
+  bool in_order = false;       // later messages of its key wait behind it
+
+  bool operator==(const Deferral&) const = default;
+};
+
 // A message on loan from a source: all views stay valid as long as the Batch it came in.
 // `partition` names live as long as the source. A key, body or header value that is absent is a
 // view without data(), which otherwise reads as empty.
@@ -71,6 +83,7 @@ struct Delivery {
   std::span<const HeaderView> headers;
   std::int64_t timestamp_ms = 0;
   Stamp stamp;
+  Deferral deferral = {};
 
   bool has_key() const { return key.data() != nullptr; }
   bool has_body() const { return body.data() != nullptr; }

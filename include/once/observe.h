@@ -73,6 +73,7 @@ struct Statistics {
   std::uint64_t too_old = 0;     // parked: born below the horizon
   std::uint64_t ahead = 0;       // parked: born too far ahead of the store's clock
   std::uint64_t retried = 0;
+  std::uint64_t deferred = 0;  // put off until later, each time; none is counted as handled
   std::uint64_t transactions = 0;
   std::uint64_t rolled_back = 0;
   std::uint64_t rechecked = 0;  // commits whose outcome had to be looked up

@@ -65,6 +65,9 @@ struct PipelineOptions {
   bool stop_at_end = false;  // end when the source has nothing more, instead of waiting
   // Told what happens to the pipeline, see observe.h; unset: nobody.
   Observer observer = {};
+  // The outbox destination that gets a copy of every message that is parked, in the transaction
+  // that parks it (docs/operating.md lists its headers). Empty: none.
+  std::string park_to = {};
 };
 
 // The promise that a combination of source, store and options can keep, or the error that says

@@ -37,6 +37,19 @@ struct ParkedRecord {
   Message message;
 };
 
+// A message that waits in the store until it is due.
+struct DeferredRecord {
+  std::int64_t number = 0;
+  std::string partition;
+  std::int64_t offset = 0;
+  std::uint32_t attempts = 0;
+  std::int64_t deferred_ms = 0;  // when it was put off, for the last time
+  std::int64_t due_ms = 0;       // by the store's clock
+  bool in_order = false;         // later messages of its key wait behind it
+  std::string reason;
+  Message message;
+};
+
 // A line of the operation log: what was done to the books outside the flow of messages. A scope
 // keeps the newest 10,000 or so: older ones go when a partition is taken, the horizon moves or a
 // person changes something.
@@ -93,6 +106,36 @@ class Records {
     if (records.empty() || records.front().id != id) return std::nullopt;
     return std::move(records.front());
   }
+};
+
+struct DueMessages {
+  std::vector<DeferredRecord> messages = {};  // by due time, then by number
+  std::int64_t wait_ms = -1;                  // until the next one is due; -1: none waits
+};
+
+// Messages that wait in the store (Outcome::later). They get there and leave by transactions
+// (Transaction::settle): whoever handles one that another has handled is told by `admit`.
+class Deferrals {
+ public:
+  virtual ~Deferrals() = default;
+
+  // Those that are due by the store's clock.
+  [[nodiscard]] virtual Result<DueMessages> due(std::string_view scope, std::size_t count_max) = 0;
+
+  // All of them, by number.
+  [[nodiscard]] virtual Result<std::vector<DeferredRecord>> deferred(std::string_view scope,
+                                                                     std::int64_t after_number,
+                                                                     std::size_t count_max) = 0;
+
+  // A person wants them handled now. All of them or none; one that does not wait is an error with
+  // the tag "missing", also of `abandon`.
+  [[nodiscard]] virtual Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
+                                      std::string_view reason) = 0;
+
+  // Gives them up. Their ids stay in the ledger, as those of parked messages that are dropped.
+  [[nodiscard]] virtual Status abandon(std::string_view scope,
+                                       std::span<const std::int64_t> numbers,
+                                       std::string_view reason) = 0;
 };
 
 // What a person may set. Owners of what is changed are fenced, so a running pipeline notices.

@@ -6,12 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace once {
 
 class ClaimStore;
+class Deferrals;
 class Outbox;
 class Records;
 class Repairs;
@@ -34,6 +37,35 @@ struct Forgotten {
   std::size_t rows = 0;
   bool more = false;  // the limit was reached: call again
 };
+
+// A statement as the database understands it before it is run.
+struct StatementShape {
+  // One for each parameter and for each column of its rows: the type as the database names it,
+  // empty where it does not say.
+  std::vector<std::string> parameters = {};
+  std::vector<std::string> columns = {};
+  std::string unchecked = {};  // why the database could not be asked; empty: it was
+};
+
+// Looks at what handlers are going to run, without running it. Writes nothing. Thread-safe.
+class StatementChecker {
+ public:
+  virtual ~StatementChecker() = default;
+
+  // Prepares a statement with `?` for its parameters, as a transaction would. An error that is not
+  // over by itself is one for every message, whatever its values are.
+  [[nodiscard]] virtual Result<StatementShape> prepare(std::string_view statement);
+  // Whether the store takes a command (KeyValueTransaction::command) of these words; what comes
+  // from a message is empty in them.
+  [[nodiscard]] virtual Status check_command(std::span<const std::string> words);
+};
+
+inline Result<StatementShape> StatementChecker::prepare(std::string_view) {
+  return fail(Remedy::stop, "config", "this store runs no SQL");
+}
+inline Status StatementChecker::check_command(std::span<const std::string>) {
+  return fail(Remedy::stop, "config", "this store has no commands of its own");
+}
 
 // Where effects, ledger, positions and outbox live together. Thread-safe: every transaction has
 // a connection of its own. The store makes and migrates its own schema when it is opened, and
@@ -71,6 +103,8 @@ class Store {
   virtual Records* records() { return nullptr; }
   virtual Repairs* repairs() { return nullptr; }
   virtual ClaimStore* claims() { return nullptr; }
+  virtual Deferrals* deferrals() { return nullptr; }
+  virtual StatementChecker* statement_checker() { return nullptr; }
 };
 
 }  // namespace once

@@ -64,6 +64,14 @@ struct Entry {
   std::int64_t born_ms = 0;  // when the intent was born; the same however often it is sent
   std::string_view partition;
   std::int64_t offset = 0;
+  // A message that waited and is due: its record, whose outcome is `later`, counts as fresh. If it
+  // is not in the store as this says, another owner has handled it, and it is a duplicate.
+  Deferral deferral = {};
+  // A parked message that was sent again on purpose: its record, if the outcome is `parked`, counts
+  // as fresh, and it is parked no longer.
+  bool replays_parked = false;
+  // Asks whether messages of this key wait, of a deferral those before it. Without data: not.
+  std::string_view order_key = {};
 };
 
 // What the ledger says about an id.
@@ -79,6 +87,10 @@ struct Verdict {
   // Of a mismatch: where the message is to which the id belongs.
   std::string first_partition = {};
   std::int64_t first_offset = -1;
+  // Of a fresh one, if messages of its key wait before it: the last of them, and in which time it
+  // is due. 0: none does.
+  std::int64_t behind_number = 0;
+  std::int64_t behind_ms = -1;
 
   bool operator==(const Verdict&) const = default;
 };
@@ -106,9 +118,11 @@ class Transaction {
   [[nodiscard]] virtual Result<std::vector<Verdict>> admit(std::span<const Entry> entries) = 0;
 
   // Records the outcome of an id that was admitted in this transaction. `applied` without a result
-  // needs no call. `no_effect` frees the id; `parked` keeps the whole message with its reason. An
-  // id that was not admitted as fresh for this very delivery is left alone: the message is only
-  // kept. `retry` is not an outcome that can be recorded.
+  // needs no call. `no_effect` frees the id; `parked` keeps the whole message with its reason, and
+  // `later` until it is due, with `delivery.attempt` as the number of attempts. An id that was not
+  // admitted as fresh for this very delivery is left alone: the message is only kept. `retry` is
+  // not an outcome that can be recorded. A delivery that has waited needs a call in any case: it
+  // waits no longer, unless the outcome is `later` again.
   [[nodiscard]] virtual Status settle(const Delivery& delivery, const Outcome& outcome) = 0;
 
   // Puts a message into the outbox: it leaves for `destination` if and only if we commit.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "audit/looking_url.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
@@ -29,15 +31,42 @@ std::string without(const std::string& url, std::initializer_list<std::string_vi
   return made;
 }
 
+// kafka://a,b/orders,refunds is kafka://a,b/orders and kafka://a,b/refunds.
+std::vector<std::string> one_by_one(const std::string& url) {
+  const std::size_t question = std::min(url.find('?'), url.size());
+  const std::size_t begin = url.find_last_of(":/", question) + 1;
+  std::string_view names = std::string_view(url).substr(begin, question - begin);
+  std::vector<std::string> urls;
+  while (true) {
+    const std::string_view name = names.substr(0, names.find(','));
+    urls.push_back(url.substr(0, begin) + std::string(name) + url.substr(question));
+    if (name.size() == names.size()) return urls;
+    names.remove_prefix(name.size() + 1);
+  }
+}
+
 }  // namespace
 
 Result<LookingUrl> looking_url(const std::string& url) {
   const Url parts = ONCE_TRY(parse_url(url));
-  if (parts.scheme != "kafka") return LookingUrl{url, without(url, {"end"}), {}};
-  const std::string* group = parts.parameter("group");
-  return LookingUrl{without(url, {"group", "member", "start"}),
-                    without(url, {"group", "member", "start", "end"}),
-                    group == nullptr ? std::string() : *group};
+  LookingUrl made;
+  if (parts.scheme == "kafka") {
+    const std::string* group = parts.parameter("group");
+    if (group != nullptr) made.group = *group;
+    made.source = without(url, {"group", "member", "start"});
+  } else {
+    made.source = url;
+  }
+  made.topic = without(made.source, {"end"});
+  made.topics = one_by_one(made.topic);
+  return made;
+}
+
+Result<LookingUrl> looking_url_of_one(const std::string& url) {
+  LookingUrl made = ONCE_TRY(looking_url(url));
+  if (made.topics.size() == 1) return made;
+  return fail(Remedy::stop, "url",
+              fmt::format("\"{}\" names several topics; name one", shown_url(url)));
 }
 
 }  // namespace once::audit

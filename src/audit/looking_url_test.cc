@@ -32,5 +32,16 @@ TEST(LookingUrl, leaves_out_what_only_kafka_knows_from_kafka_alone) {
   EXPECT_FALSE(looking_url("orders"));
 }
 
+TEST(LookingUrl, has_the_topics_one_by_one) {
+  using Urls = std::vector<std::string>;
+  EXPECT_EQ(looking_url("file:data/orders?end=stop").value().topics, Urls{"file:data/orders"});
+  EXPECT_EQ(looking_url("file:data/orders,refunds").value().topics,
+            (Urls{"file:data/orders", "file:data/refunds"}));
+  EXPECT_EQ(looking_url("file:orders,refunds").value().topics,
+            (Urls{"file:orders", "file:refunds"}));
+  EXPECT_EQ(looking_url("kafka://a:1,b:2/orders,refunds?group=g&debug=all").value().topics,
+            (Urls{"kafka://a:1,b:2/orders?debug=all", "kafka://a:1,b:2/refunds?debug=all"}));
+}
+
 }  // namespace
 }  // namespace once::audit

@@ -27,6 +27,8 @@ enum class Point : std::uint8_t {
   lane_after_position,  // at most once: the position is committed, the work is not done
   lane_after_work,      // at least once: the work is committed, the position is not moved
   lane_before_park,
+  lane_after_defer,   // messages that were put off are committed; none of them is due
+  feed_after_poll,    // messages that waited are due; none of them has been handled again
   lane_after_claim,   // the claim is durable, the effect outside has not begun
   lane_after_effect,  // the effect outside has happened, its claim is not settled
   lane_after_settle,  // the claim is settled, the position is not moved

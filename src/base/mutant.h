@@ -43,7 +43,10 @@ enum class Mutant : std::uint8_t {
   copy_of_freed_id_is_duplicate,  // the copy of a message without effect is lost
   revoked_in_doubt_leaks,         // a lane's queue is full for good
   relay_ignores_enter,            // what a destination has of another past is not compared
+  relay_ignores_content,          // what a clone of the store has sent is taken for our own
   relay_sends_by_number,          // numbers are drawn early, sequences are given at commit
+  later_overtaken,                // a message overtakes one of its key that waits in the store
+  later_handled_twice,            // two owners handle a waiting message
   count_
 };
 

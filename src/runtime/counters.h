@@ -13,8 +13,8 @@ namespace once {
 struct Counters {
   using Counter = std::atomic<std::uint64_t>;
   Counter delivered{0}, applied{0}, rejected{0}, no_effect{0}, parked{0}, duplicates{0}, skipped{0},
-      passed{0}, mismatched{0}, too_old{0}, ahead{0}, retried{0}, transactions{0}, rolled_back{0},
-      rechecked{0}, forgotten{0}, batch_count{0};
+      passed{0}, mismatched{0}, too_old{0}, ahead{0}, retried{0}, deferred{0}, transactions{0},
+      rolled_back{0}, rechecked{0}, forgotten{0}, batch_count{0};
 
   Statistics snapshot() const {
     Statistics s;
@@ -30,6 +30,7 @@ struct Counters {
     s.too_old = too_old;
     s.ahead = ahead;
     s.retried = retried;
+    s.deferred = deferred;
     s.transactions = transactions;
     s.rolled_back = rolled_back;
     s.rechecked = rechecked;

@@ -75,7 +75,10 @@ Lane::Prepared Lane::prepare(Batch batch) const {
     item.delivery = delivery;
     item.task = task.get();
     item.end_offset = delivery.offset + 1;
-    identify(item);
+    if (item.deferred())
+      identify_deferred(item);
+    else
+      identify(item);
   }
   if (!task->items.empty())
     task->items.back().end_offset = std::max(task->items.back().end_offset, task->batch.end_offset);
@@ -102,7 +105,7 @@ std::vector<std::string> Lane::ids(const Task& task) {
 void Lane::push(Prepared task) {
   task->owned = &owned(task->batch.partition);
   task->owned->drained_ms.reset();
-  parts_.counters.delivered += task->items.size();
+  if (!is_deferred(task->batch)) parts_.counters.delivered += task->items.size();
   tasks_.push_back(std::move(task));
 }
 
@@ -128,6 +131,7 @@ void Lane::identify(Item& item) const {
   auto id = parts_.options.id->id_of(item.delivery);
   if (!id) {
     item.decided = parked(id.error().text);
+    item.park_tag = id.error().tag;
     item.delivery.id = {};
     return count_birth(item, item.born_ms);
   }
@@ -137,12 +141,24 @@ void Lane::identify(Item& item) const {
     item.born_ms = *born;
   } else {
     item.decided = parked(born.error().text);
+    item.park_tag = born.error().tag;
     item.delivery.id = {};
     item.id.clear();
     return;
   }
   item.fingerprint = fingerprint_of(item.delivery, parts_.options.content);
   count_birth(item, item.born_ms);
+}
+
+// Its id was found when it was delivered. It says nothing about the progress of its partition,
+// which has gone on without it.
+void Lane::identify_deferred(Item& item) const {
+  item.id = item.delivery.id;
+  item.delivery.id = item.id;
+  item.delivery.attempt = item.delivery.deferral.attempts + 1;
+  item.born_ms =
+      born_ms_of(parts_.options.born, item.delivery, item.id).value_or(item.delivery.timestamp_ms);
+  item.fingerprint = fingerprint_of(item.delivery, parts_.options.content);
 }
 
 // What a birth says about the progress of its partition. One that is far ahead of the store's clock
@@ -160,6 +176,7 @@ void Lane::count_birth(Item& item, std::int64_t born_ms) const {
   }
   if (item.decided || !parts_.options.id || parts_.options.retention_ms < 0) return;
   item.ahead = true;
+  item.park_tag = "ahead";
   item.records_id = false;
   item.decided = parked(fmt::format(
       "the message was born at {} ms, {} ms ahead of the store's clock; at most {} ms are allowed. "
@@ -191,11 +208,12 @@ void Lane::select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_n
   Owned& partition = *task.owned;
   for (std::size_t i = task.next; i < task.items.size() && selected_.size() < limit_; ++i) {
     Item& item = task.items[i];
-    if (!selected_.empty() && selected_.front()->halfway != item.halfway) {
+    if (!selected_.empty() && (selected_.front()->halfway != item.halfway ||
+                               selected_.front()->deferred() != item.deferred())) {
       partition.blocked = true;
       return;
     }
-    if (parts_.positions && !item.halfway) {
+    if (parts_.positions && !item.halfway && !item.deferred()) {
       if (item.delivery.offset < partition.position.offset) {  // the position says: handled
         ONCE_ASSERT(i == task.next);
         task.selected = ++task.next;
@@ -273,6 +291,7 @@ std::vector<Batch> Lane::give_back() {
 Status Lane::attempt() {
   const bool halfway = selected_.front()->halfway;
   const bool move = parts_.positions;
+  if (selected_.front()->deferred()) return attempt_once({.advance = false, .work = true});
   switch (parts_.options.semantics) {
     case Semantics::effectively_once:
       if (mutant(Mutant::position_before_effect) && move) {
@@ -303,6 +322,8 @@ Status Lane::attempt_once(Content content) {
   spoiled_by_someone_ = false;
   undone_ = false;
   freed_.clear();
+  put_off_.clear();
+  due_done_.clear();
   cut_.reset();
   const Status done = transact(content);
   if (!done) return failed(done.error(), content);
@@ -322,7 +343,8 @@ void Lane::committed(Content content) {
       partition.settled_ms = partition.offered.settled_ms;
       partition.stored_waiting_ms = partition.offered.waiting_ms;
     }
-  const bool two = !(content.advance && content.work) && parts_.positions;
+  const bool two =
+      !(content.advance && content.work) && parts_.positions && !selected_.front()->deferred();
   if (two && !selected_.front()->halfway) {
     for (Item* item : selected_) item->halfway = true;
     return;
@@ -341,6 +363,8 @@ void Lane::settled() {
   counters.too_old += tally_.too_old;
   counters.ahead += tally_.ahead;
   counters.passed += tally_.passed;
+  counters.deferred += tally_.deferred;
+  if (tally_.deferred > 0) ONCE_POINT(lane_after_defer);
   tell_parked();
   tally_ = {};
   for (Item* item : selected_) ++item->task->next;
@@ -354,6 +378,7 @@ void Lane::settled() {
 Status Lane::failed(const Error& error, Content content) {
   ++parts_.counters.rolled_back;
   if (error.culprit) {
+    ONCE_TRY(check_can_wait(error.culprit->instead));
     blame(*error.culprit);
     return {};
   }
@@ -374,6 +399,14 @@ Status Lane::failed(const Error& error, Content content) {
   return fail(error);
 }
 
+Error Lane::with_drop_hint(Error error, const Item& item) const {
+  error.text += fmt::format(
+      "; message {} waits in the store and could not even be parked: `once later drop {} --scope "
+      "'{}'` gives it up",
+      item.delivery.deferral.number, item.delivery.deferral.number, parts_.options.scope);
+  return error;
+}
+
 // Some message spoiled the attempt, and nothing says which: a constraint that is checked at commit,
 // a value that is too long for a column. Smaller and smaller attempts show who it is. Alone, it is
 // parked; if the store refuses even that, then without recording its id, then without its id.
@@ -384,8 +417,13 @@ Status Lane::isolate(const Error& error) {
     return {};
   }
   Item& item = *selected_.front();
+  // Its id has a record, without which it cannot be parked.
+  if (item.deferred() && item.refused > 0) return fail(with_drop_hint(error, item));
   switch (item.refused++) {
-    case 0: item.decided = parked(error.text); return {};
+    case 0:
+      item.decided = parked(error.text);
+      item.park_tag = error.tag;
+      return {};
     case 1: item.records_id = false; return {};
     case 2: item.delivery.id = {}; return {};
     default: return fail(error);
@@ -397,11 +435,14 @@ Status Lane::isolate(const Error& error) {
 void Lane::blame(const Culprit& culprit) {
   ONCE_ASSERT(culprit.message < selected_.size());
   Item& item = *selected_[culprit.message];
-  if (culprit.instead.kind != Outcome::Kind::retry) {
+  if (culprit.instead.kind == Outcome::Kind::later) {
+    decide_later(item, culprit.instead);
+  } else if (culprit.instead.kind != Outcome::Kind::retry) {
     item.decided = culprit.instead;
   } else if (++item.attempts >= parts_.options.retry.attempts_max) {
     item.decided =
         parked(fmt::format("gave up after {} attempts: {}", item.attempts, culprit.instead.detail));
+    item.park_tag = "attempts";
   } else {
     const std::int64_t wait_ms = culprit.instead.after_ms > 0
                                      ? culprit.instead.after_ms
@@ -413,6 +454,29 @@ void Lane::blame(const Culprit& culprit) {
   }
   limit_ = std::max({parts_.options.batch_count_min, culprit.message + 1, std::size_t{1}});
   parts_.counters.batch_count = limit_;
+}
+
+// What waits is known by its record in the ledger, which is made in the transaction that puts it
+// off.
+Status Lane::check_can_wait(const Outcome& outcome) const {
+  if (outcome.kind != Outcome::Kind::later) return {};
+  const bool recorded = parts_.options.id && parts_.claims == nullptr &&
+                        parts_.options.semantics == Semantics::effectively_once;
+  if (recorded && parts_.store.deferrals() != nullptr) return {};
+  return fail(Remedy::stop, "config",
+              fmt::format("scope \"{}\": a message can be put off until later only where its id is "
+                          "in the ledger of a store that can keep it: set an id rule and "
+                          "effectively once, or answer `retry`",
+                          parts_.options.scope));
+}
+
+void Lane::decide_later(Item& item, const Outcome& outcome) {
+  const std::uint32_t attempts = item.delivery.deferral.attempts + 1;
+  item.delivery.attempt = attempts;
+  item.decided = outcome;
+  if (outcome.attempts_max == 0 || attempts < outcome.attempts_max) return;
+  item.decided = parked(fmt::format("gave up after {} attempts: {}", attempts, outcome.detail));
+  item.park_tag = "attempts";
 }
 
 // The store could not do it and nothing happened. That is no fault of any message, so it is tried

@@ -4,6 +4,7 @@
 #include <once/clock.h>
 #include <once/pipeline.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +41,10 @@ struct LaneParts {
   ParkedShare* parked_share = nullptr;
   // Told inside of the transaction what becomes of a message, recorded or not; for rehearsals.
   std::function<void(const Outcome&)> on_outcome = {};
+  std::string source = {};  // its name, for copies of parked messages
+  // Whether messages of this scope may wait in the store: while not, nobody asks whether those of a
+  // key do. Set by the lane that puts one off. Unset: they may.
+  std::atomic<bool>* may_wait = nullptr;
 };
 
 // The heart of Once, without a thread: takes deliveries in order and makes each count once.
@@ -60,6 +66,12 @@ class Lane {
     std::int64_t wait_ms = 0;     // nothing can be done before this time has passed
     std::vector<Batch> finished;  // every delivery of these is settled: they can be acknowledged
   };
+
+  // The batch of messages that waited in the store: of no partition, never acknowledged, and not
+  // part of any position.
+  static bool is_deferred(const Batch& batch) {
+    return !batch.deliveries.empty() && batch.deliveries.front().deferral.number != 0;
+  }
 
   struct Task;
   using Prepared = std::unique_ptr<Task>;
@@ -116,14 +128,16 @@ class Lane {
     std::int64_t oldest_ms = -1;    // the oldest such birth among it and those behind it
     std::int64_t end_offset = 0;    // the position once this is done
     Task* task = nullptr;
-    std::optional<Outcome> decided;  // settle this instead of calling the handler
-    std::optional<Verdict> outside;  // what its claim said; fresh: with the effect's outcome
-    std::uint32_t attempts = 0;      // that failed
-    std::uint32_t refused = 0;       // how often the store refused it when it was alone
-    std::int64_t not_before_ns = 0;  // in the clock's ticks
-    bool records_id = true;          // in the ledger, if it has one
-    bool ahead = false;              // born in the future, and parked for it
-    bool passed = false;             // not wanted: nothing is recorded but the position
+    std::optional<Outcome> decided;    // settle this instead of calling the handler
+    std::string park_tag = "handler";  // if it is parked: the kind of reason
+    std::optional<Verdict> outside;    // what its claim said; fresh: with the effect's outcome
+    std::uint32_t attempts = 0;        // that failed
+    std::uint32_t refused = 0;         // how often the store refused it when it was alone
+    std::int64_t not_before_ns = 0;    // in the clock's ticks
+    bool records_id = true;            // in the ledger, if it has one
+    bool ahead = false;                // born in the future, and parked for it
+    bool passed = false;               // not wanted: nothing is recorded but the position
+    bool deferred() const { return delivery.deferral.number != 0; }  // it waited in the store
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
   };
 
@@ -141,7 +155,7 @@ class Lane {
   // What an attempt did, counted only once it is committed.
   struct Tally {
     std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
-                  mismatched = 0, too_old = 0, ahead = 0, passed = 0;
+                  mismatched = 0, too_old = 0, ahead = 0, passed = 0, deferred = 0;
     struct Parked {
       std::string_view partition;
       std::int64_t offset;
@@ -154,6 +168,7 @@ class Lane {
   Owned& owned(std::string_view partition);
   bool is_passed_over(Item& item) const;
   void identify(Item& item) const;
+  void identify_deferred(Item& item) const;
   void count_birth(Item& item, std::int64_t born_ms) const;
   void select();
   void select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_ns);
@@ -173,6 +188,9 @@ class Lane {
   bool adopt(const Positions& now);
   Result<bool> arrived_late();
   void blame(const Culprit& culprit);
+  Error with_drop_hint(Error error, const Item& item) const;
+  Status check_can_wait(const Outcome& outcome) const;
+  void decide_later(Item& item, const Outcome& outcome);
   void wait_for_store(const Error& why);
   void store_answered();
   void tell_parked();
@@ -194,14 +212,21 @@ class Lane {
   Status work_all(Transaction& transaction, std::span<const Verdict> verdicts);
   Status work_single(Transaction& transaction, std::span<const Verdict> verdicts);
   Status work_batched(Transaction& transaction, std::span<const Verdict> verdicts);
-  std::optional<Outcome> outcome_without_handler(const Item& item, const Verdict& verdict);
-  static bool leaves_no_record(const Item& item, const Verdict& verdict);
+  std::optional<Outcome> outcome_without_handler(Item& item, const Verdict& verdict);
   Status work_fresh(std::span<Work> fresh, Transaction& transaction);
   Status undo_refused(std::span<const Work> fresh, const Writes& writes);
   std::string mismatch_reason(const Item& item, const Verdict& verdict) const;
   Result<Outcome> call_each(const Item& item, Transaction& transaction);
   Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
   Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
+  Status copy_parked(const Item& item, const Outcome& outcome, Transaction& transaction);
+  Status put_off(const Item& item, const Outcome& outcome, Transaction& transaction);
+  Status settle_known(std::size_t index, const Outcome& outcome, const Verdict& verdict,
+                      Transaction& transaction);
+  Status check_keys_were_asked(std::span<const Verdict> verdicts);
+  bool is_ordered_by_key(const Delivery& delivery) const;
+  std::string_view asked_key(const Item& item) const;
+  std::optional<Outcome> wait_behind(const Item& item, const Verdict& verdict) const;
   Status cut_at_freed_id(std::span<const Verdict> verdicts);
 
   // Before the transaction, for effects outside the store (lane_outside.cc).
@@ -221,10 +246,12 @@ class Lane {
   std::vector<Item*> selected_;
   std::optional<Doubt> doubt_;
   Tally tally_;
-  std::vector<std::size_t> freed_;    // of this attempt: those whose ids stay free
+  std::vector<std::size_t> freed_;  // of this attempt: those whose ids stay free
+  std::map<std::string, std::int64_t, std::less<>> put_off_;  // ... keys, and in which time
+  std::set<std::int64_t> due_done_;   // ... deferrals that are not put off again
   std::optional<std::size_t> cut_;    // this attempt has to end before this message
   bool spoiled_by_someone_ = false;   // a batch handler failed and did not say for which message
-  bool undone_ = false;               // messages are decided now; their writes had to go
+  bool undone_ = false;               // what was decided or learned now asks for another attempt
   std::size_t limit_;                 // how many messages the next attempt takes
   std::uint32_t store_failures_ = 0;  // in a row
   std::int64_t not_before_ns_ = 0;    // because of the store

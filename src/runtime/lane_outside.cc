@@ -117,6 +117,9 @@ Status Lane::run_effect(std::size_t index, Ticket ticket, Finished& finished) {
       finished.indexes.push_back(index);
       return {};
     case Outcome::Kind::retry: return give_up_effect(index, ticket, *outcome);
+    // Claims do not wait in the store: the message is retried where it is.
+    case Outcome::Kind::later:
+      return give_up_effect(index, ticket, retry(outcome->detail, outcome->after_ms));
     case Outcome::Kind::no_effect:
     case Outcome::Kind::parked: break;
   }

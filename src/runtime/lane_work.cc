@@ -2,11 +2,13 @@
 // What a lane does inside a transaction; the order of these steps is the crash table's.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "runtime/dead_letter.h"
 #include "runtime/lane.h"
 #include "runtime/spoil.h"
 
@@ -21,7 +23,8 @@ std::optional<Outcome> outcome_of(const Error& error) {
 
 // Outcomes that only exist after a rollback.
 bool is_never_kept(const Outcome& outcome) {
-  return outcome.kind == Outcome::Kind::retry || outcome.kind == Outcome::Kind::parked;
+  return outcome.kind == Outcome::Kind::retry || outcome.kind == Outcome::Kind::parked ||
+         outcome.kind == Outcome::Kind::later;
 }
 
 }  // namespace
@@ -34,6 +37,7 @@ Status Lane::transact(Content content) {
   ONCE_POINT(lane_after_advance);
   if (content.work) {
     const auto verdicts = ONCE_TRY(admit_all(*transaction));
+    ONCE_TRY(check_keys_were_asked(verdicts));
     ONCE_POINT(lane_after_admit);
     ONCE_TRY(work_all(*transaction, verdicts));
     ONCE_TRY(cut_at_freed_id(verdicts));
@@ -83,7 +87,10 @@ Result<std::vector<Verdict>> Lane::admit_all(Transaction& transaction) {
                        .fingerprint = item.fingerprint,
                        .born_ms = item.born_ms,
                        .partition = item.delivery.partition,
-                       .offset = item.delivery.offset});
+                       .offset = item.delivery.offset,
+                       .deferral = item.delivery.deferral,
+                       .replays_parked = is_dead_letter_of(item.delivery, parts_.options.scope),
+                       .order_key = asked_key(item)});
     indexes.push_back(i);
   }
   if (entries.empty()) return verdicts;
@@ -104,16 +111,21 @@ Status Lane::work_all(Transaction& transaction, std::span<const Verdict> verdict
   return work_single(transaction, verdicts);
 }
 
-// What is known about a message without asking the handler: nothing, or its outcome. A duplicate
+// What is known about a message without asking the handler: nothing, or its outcome; asked for each
+// message in order, before any handler is called for what comes behind it. A duplicate
 // has been handled, so its outcome is "no effect", which nobody records.
-std::optional<Outcome> Lane::outcome_without_handler(const Item& item, const Verdict& verdict) {
+std::optional<Outcome> Lane::outcome_without_handler(Item& item, const Verdict& verdict) {
   switch (verdict.kind) {
-    case Verdict::Kind::duplicate: ++tally_.duplicates; return no_effect();
+    case Verdict::Kind::duplicate:
+      if (!item.deferred()) ++tally_.duplicates;  // else another owner was faster
+      return no_effect();
     case Verdict::Kind::mismatch:
       ++tally_.mismatched;
+      item.park_tag = "mismatch";
       return parked(mismatch_reason(item, verdict));
     case Verdict::Kind::too_old:
       ++tally_.too_old;
+      item.park_tag = "too_old";
       return parked(fmt::format(
           "id \"{}\" was born at {} ms, before the ledger's horizon: whether it was handled is "
           "forgotten. If the birth is wrong (seconds instead of milliseconds, a wrong clock), send "
@@ -125,12 +137,46 @@ std::optional<Outcome> Lane::outcome_without_handler(const Item& item, const Ver
   if (item.outside) return verdict.stored;
   if (item.passed) ++tally_.passed;
   if (item.ahead) ++tally_.ahead;
-  return item.decided;
+  const auto outcome = item.decided ? item.decided : wait_behind(item, verdict);
+  if (outcome && outcome->kind == Outcome::Kind::later)
+    put_off_[std::string(item.delivery.key)] = outcome->after_ms;
+  else if (item.deferred())
+    due_done_.insert(item.delivery.deferral.number);
+  return outcome;
 }
 
-// The position alone tells that it was handled.
-bool Lane::leaves_no_record(const Item& item, const Verdict& verdict) {
-  return item.passed || verdict.kind == Verdict::Kind::duplicate;
+bool Lane::is_ordered_by_key(const Delivery& delivery) const {
+  return parts_.options.order == Order::key && delivery.has_key();
+}
+
+// The key by which the store is asked whether others wait before this message; none: not asked.
+std::string_view Lane::asked_key(const Item& item) const {
+  const bool may_wait = item.deferred() || parts_.may_wait == nullptr || *parts_.may_wait;
+  return may_wait && is_ordered_by_key(item.delivery) ? item.delivery.key : std::string_view();
+}
+
+// Another owner of the partition has put off a message that we were delivered, too, and nobody had
+// seen that messages wait: those of its key in this attempt were admitted without asking.
+Status Lane::check_keys_were_asked(std::span<const Verdict> verdicts) {
+  if (parts_.options.order != Order::key || parts_.may_wait == nullptr || *parts_.may_wait)
+    return {};
+  for (const Verdict& verdict : verdicts)
+    if (verdict.kind == Verdict::Kind::duplicate && verdict.stored.kind == Outcome::Kind::later)
+      undone_ = *parts_.may_wait = true;
+  if (!undone_) return {};
+  return fail(Remedy::retry, "message", "messages wait in the store; their keys are asked for");
+}
+
+// Ordered by key, a message waits behind those of its key that wait, in the store or since this
+// attempt.
+std::optional<Outcome> Lane::wait_behind(const Item& item, const Verdict& verdict) const {
+  if (!is_ordered_by_key(item.delivery) || mutant(Mutant::later_overtaken)) return std::nullopt;
+  // Those that wait before it and are settled in this attempt hold it up no longer.
+  std::int64_t behind_ms = due_done_.contains(verdict.behind_number) ? -1 : verdict.behind_ms;
+  if (const auto found = put_off_.find(item.delivery.key); found != put_off_.end())
+    behind_ms = std::max(behind_ms, found->second);
+  if (behind_ms < 0) return std::nullopt;
+  return later("an earlier message of its key waits", behind_ms, 0);
 }
 
 std::string Lane::mismatch_reason(const Item& item, const Verdict& verdict) const {
@@ -149,10 +195,10 @@ Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verd
   Writes writes;
   const auto view = watched(transaction, writes);
   for (std::size_t i = 0; i < selected_.size(); ++i) {
-    const Item& item = *selected_[i];
+    Item& item = *selected_[i];
     transaction.on_behalf_of(i);
     if (const auto known = outcome_without_handler(item, verdicts[i])) {
-      if (!leaves_no_record(item, verdicts[i])) ONCE_TRY(settle(i, *known, transaction));
+      ONCE_TRY(settle_known(i, *known, verdicts[i], transaction));
       continue;
     }
     writes.clear();
@@ -182,9 +228,8 @@ Status Lane::work_batched(Transaction& transaction, std::span<const Verdict> ver
   if (!fresh.empty()) ONCE_TRY(work_fresh(fresh, transaction));
   for (Work& work : fresh) outcomes[work.message] = std::move(work.outcome);
   for (std::size_t i = 0; i < selected_.size(); ++i) {
-    if (leaves_no_record(*selected_[i], verdicts[i])) continue;
     transaction.on_behalf_of(i);
-    ONCE_TRY(settle(i, *outcomes[i], transaction));
+    ONCE_TRY(settle_known(i, *outcomes[i], verdicts[i], transaction));
   }
   return {};
 }
@@ -259,16 +304,52 @@ Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& tran
                                         selected_[index]->delivery.offset, outcome.detail});
       ONCE_POINT(lane_before_park);
       break;
+    case Outcome::Kind::later: return put_off(*selected_[index], outcome, transaction);
     case Outcome::Kind::retry: return spoil(index, outcome);
   }
   // Without an admitted id there is nothing to remember an outcome by; a message is still parked.
   const Item& item = *selected_[index];
   const bool admitted = !item.id.empty() && item.records_id &&
                         parts_.options.semantics == Semantics::effectively_once;
-  if (outcome.kind != Outcome::Kind::parked &&
+  if (outcome.kind != Outcome::Kind::parked && !item.deferred() &&
       (!admitted || (outcome.kind == Outcome::Kind::applied && outcome.detail.empty())))
     return {};
-  return transaction.settle(item.delivery, outcome);
+  ONCE_TRY(transaction.settle(item.delivery, outcome));
+  if (outcome.kind == Outcome::Kind::parked) return copy_parked(item, outcome, transaction);
+  return {};
+}
+
+// It goes on waiting, or begins to. How often it was tried is only known of what the handler put
+// off; one that waits behind another was not tried.
+Status Lane::put_off(const Item& item, const Outcome& outcome, Transaction& transaction) {
+  ++tally_.deferred;
+  if (parts_.may_wait != nullptr) *parts_.may_wait = true;
+  Delivery kept = item.delivery;
+  kept.attempt = item.delivery.deferral.attempts + (item.decided ? 1 : 0);
+  kept.deferral.in_order = is_ordered_by_key(item.delivery);
+  return transaction.settle(kept, outcome);
+}
+
+// A message that is passed over and a duplicate leave no record. What waited and had its effect
+// otherwise, since its id was freed, waits no longer; if it is not there as we have read it,
+// another owner has handled it.
+Status Lane::settle_known(std::size_t index, const Outcome& outcome, const Verdict& verdict,
+                          Transaction& transaction) {
+  const Item& item = *selected_[index];
+  if (item.passed) return {};
+  if (verdict.kind != Verdict::Kind::duplicate) return settle(index, outcome, transaction);
+  if (!item.deferred() || verdict.stored.kind == Outcome::Kind::later) return {};
+  return transaction.settle(item.delivery, no_effect());
+}
+
+// Its copy for the dead-letter topic leaves if and only if the message is parked.
+Status Lane::copy_parked(const Item& item, const Outcome& outcome, Transaction& transaction) {
+  if (parts_.options.park_to.empty()) return {};
+  return transaction.enqueue(parts_.options.park_to,
+                             dead_letter_of(item.delivery, {.reason = outcome.detail,
+                                                            .tag = item.park_tag,
+                                                            .scope = parts_.options.scope,
+                                                            .source = parts_.source}));
 }
 
 // A message that had no effect leaves its id free, but all ids were admitted before that was known:

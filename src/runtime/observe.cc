@@ -73,6 +73,8 @@ constexpr std::array figures{
           read<&Statistics::passed>),
     total("retried", "attempts", "Attempts that are made again later", Shown::in_summary,
           read<&Statistics::retried>),
+    total("deferred", "attempts", "Put off until later, to wait in the store", Shown::in_summary,
+          read<&Statistics::deferred>),
     total("transactions", "transactions", "Committed", Shown::in_full,
           read<&Statistics::transactions>),
     total("rolled_back", "transactions", "Rolled back", Shown::in_full,

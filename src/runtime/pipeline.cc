@@ -20,6 +20,7 @@
 #include "model/ledger.h"
 #include "model/witness.h"
 #include "runtime/backoff.h"
+#include "runtime/due_feed.h"
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
 #include "runtime/watermark.h"
@@ -57,7 +58,8 @@ class ThreadedPipeline final : public Pipeline {
         store_clock_(clock),
         events_(options_.observer, clock),
         parked_share_(options_.parked_max),
-        forgetter_(store, clock, options_, store_clock_) {}
+        forgetter_(store, clock, options_, store_clock_),
+        due_feed_(store, clock, options_, may_wait_) {}
 
   // An effect outside the store is guarded by claims.
   Status open_claims();
@@ -104,9 +106,12 @@ class ThreadedPipeline final : public Pipeline {
   // Asks the store again for as long as it is away or its answers get lost; `ask` may be repeated.
   template <class Ask>
   auto until_answered(const Ask& ask) -> std::invoke_result_t<Ask>;
+  Status look_for_waiting();
   Status revoked(std::string_view partition);
   Status dispatch(Batch batch);
   void dispatch_by_key(Batch batch, Partition& partition);
+  std::vector<Batch> parts_by_key(const Batch& batch) const;
+  Result<bool> hand_out_due(bool now = false);
   void push(std::size_t lane, Batch batch, std::int64_t end_offset, Partition& partition);
   Status collect_news();
   Status finished(const Batch& batch);
@@ -138,6 +143,10 @@ class ThreadedPipeline final : public Pipeline {
   EventLog events_;
   ParkedShare parked_share_;
   Forgetter forgetter_;
+  std::atomic<bool> may_wait_{false};  // messages may wait in the store
+  DueFeed due_feed_;
+  std::size_t due_batches_ = 0;      // of messages that have waited, in the lanes
+  std::uint64_t deferred_seen_ = 0;  // as the counter was when the feed was told
   std::unique_ptr<Claims> claims_;
   std::map<std::string, Partition, std::less<>> partitions_;
   std::vector<std::unique_ptr<LaneThread>> lanes_;
@@ -190,7 +199,9 @@ void ThreadedPipeline::start_lanes() {
                         .claims = claims_.get(),
                         .store_clock = &store_clock_,
                         .events = &events_,
-                        .parked_share = &parked_share_};
+                        .parked_share = &parked_share_,
+                        .source = traits_.name,
+                        .may_wait = &may_wait_};
   for (std::size_t i = 0; i < options_.lanes; ++i)
     lanes_.push_back(std::make_unique<LaneThread>(parts, [this] { wake(); }));
 }
@@ -225,10 +236,11 @@ Status ThreadedPipeline::loop() {
     look_at_ends();
     events_.tick();
     if (ended_) {
-      if (lanes_idle()) return collect_news();
+      if (lanes_idle() && !ONCE_TRY(hand_out_due(true))) return collect_news();
       wait_for_lanes();
       continue;
     }
+    ONCE_TRY(hand_out_due());
     const bool full = !has_room();
     if (full) wait_for_lanes();
     auto batch = source_.poll(full ? 0 : options_.batch_count_max, options_.batch_wait_ms);
@@ -245,6 +257,29 @@ Status ThreadedPipeline::loop() {
     }
   }
   return {};
+}
+
+// Messages that waited in the store and are due, to the lanes of their keys. Whether there were
+// any, or the store could not be asked; then it is asked again later.
+Result<bool> ThreadedPipeline::hand_out_due(bool now) {
+  if (due_batches_ > 0) return true;
+  const std::uint64_t deferred = counters_.deferred;
+  if (std::exchange(deferred_seen_, deferred) != deferred) due_feed_.notice_deferred();
+  auto due = due_feed_.poll(now);
+  if (!due) {
+    if (due.error().remedy == Remedy::stop) return fail(std::move(due).error());
+    events_.away(the_store, {}, &due_feed_, due.error());
+    return true;
+  }
+  events_.back(the_store, {}, &due_feed_);
+  if (!*due) return false;
+  auto parts = parts_by_key(**due);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].deliveries.empty()) continue;
+    lanes_[i]->push(lanes_[i]->prepare(std::move(parts[i])));
+    ++due_batches_;
+  }
+  return true;
 }
 
 Status ThreadedPipeline::handle(Batch batch) {
@@ -322,7 +357,7 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   // The store's clock is known before the first message is judged by it.
   ONCE_TRY(until_answered([&] { return forgetter_.look(); }));
   tell_clocks();
-  if (!traits_.replayable) return {};
+  if (!traits_.replayable) return look_for_waiting();
   // Taking it again does no harm: the fence only grows.
   partition.position =
       ONCE_TRY(until_answered([&] { return store_.take(options_.scope, name, now.identity); }));
@@ -331,8 +366,17 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   partition.witness = WitnessCheck(partition.position);
   if (const Status sought = partition.witness.seek(source_, name); !sought)
     return fail(with_position_hint(sought.error(), options_.scope, name));
+  ONCE_TRY(look_for_waiting());
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
   return {};
+}
+
+// Whether messages wait in the store that an earlier owner has put off: those of this partition may
+// have to wait behind them. Asked when the partition is ours: what the earlier owner puts off after
+// that is delivered to us, too, and the lane is told by its record.
+Status ThreadedPipeline::look_for_waiting() {
+  if (!by_key()) return {};
+  return until_answered([&] { return due_feed_.look(); });
 }
 
 Status ThreadedPipeline::revoked(std::string_view name) {
@@ -367,16 +411,23 @@ Status ThreadedPipeline::dispatch(Batch batch) {
 }
 
 // Messages of one key go to one lane; all lanes share the batch's memory.
-void ThreadedPipeline::dispatch_by_key(Batch batch, Partition& partition) {
+std::vector<Batch> ThreadedPipeline::parts_by_key(const Batch& batch) const {
   std::vector<Batch> parts(lanes_.size());
-  const std::int64_t last = batch.deliveries.back().offset;
+  for (Batch& part : parts) {
+    part.partition = batch.partition;
+    part.memory = batch.memory;
+  }
   for (const Delivery& delivery : batch.deliveries)
     parts[std::hash<std::string_view>{}(delivery.key) % lanes_.size()].deliveries.push_back(
         delivery);
+  return parts;
+}
+
+void ThreadedPipeline::dispatch_by_key(Batch batch, Partition& partition) {
+  const std::int64_t last = batch.deliveries.back().offset;
+  auto parts = parts_by_key(batch);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].deliveries.empty()) continue;
-    parts[i].partition = batch.partition;
-    parts[i].memory = batch.memory;
     const bool has_last = parts[i].deliveries.back().offset == last;
     push(i, std::move(parts[i]), has_last ? batch.end_offset : -1, partition);
   }
@@ -412,6 +463,10 @@ Status ThreadedPipeline::collect_news() {
 }
 
 Status ThreadedPipeline::finished(const Batch& batch) {
+  if (Lane::is_deferred(batch)) {
+    --due_batches_;
+    return {};
+  }
   const auto found = partitions_.find(batch.partition);
   if (found == partitions_.end()) return {};  // taken away since
   Partition& partition = found->second;
@@ -611,6 +666,7 @@ Status ThreadedPipeline::shut_down(Status outcome) {
     for (Batch& batch : lane->stop()) undone.push_back(std::move(batch));
   const Status last = collect_news();
   for (const Batch& batch : undone) {
+    if (Lane::is_deferred(batch)) continue;  // it waits in the store, as before
     const Status released = source_.release(batch.deliveries);
     if (!released && outcome) outcome = released;
   }

@@ -12,8 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "testing/effects.h"
-#include "testing/script_source.h"
+#include "runtime/pipeline_testing.h"
 
 namespace once {
 namespace {
@@ -70,15 +69,9 @@ class LateClock final : public Clock {
   std::int64_t ticks_ns() override { return system_clock().ticks_ns(); }
 };
 
-class PipelineObserver : public ::testing::Test {
+class PipelineObserver : public testing::PipelineFixture {
  protected:
   PipelineObserver() {
-    options_.scope = "shop";
-    options_.id = IdRule{};
-    options_.stop_at_end = true;
-    options_.batch_wait_ms = 1;
-    options_.batch_count_max = 50;
-    options_.retry.backoff_ms_min = 1;
     options_.retry.backoff_ms_max = 50;
     options_.observer = [this](const Event& event) {
       const std::lock_guard lock(mutex_);
@@ -92,9 +85,7 @@ class PipelineObserver : public ::testing::Test {
     script_.announce(partition);
   }
   std::unique_ptr<Pipeline> make(Handler handler, Clock& clock = system_clock()) {
-    auto pipeline = Pipeline::make(source_, store_, std::move(handler), options_, clock);
-    EXPECT_TRUE(pipeline) << pipeline.error().text;
-    return std::move(*pipeline);
+    return make_from(source_, std::move(handler), clock);
   }
   std::unique_ptr<Pipeline> make() {
     return make(each([](const Delivery& delivery, KeyValueTransaction& store) -> Result<Outcome> {
@@ -124,10 +115,8 @@ class PipelineObserver : public ::testing::Test {
     stopper.join();
   }
 
-  MemoryStore store_{system_clock()};
   ScriptSource script_;
   TroubledSource source_{script_};
-  PipelineOptions options_;
   std::mutex mutex_;
   std::vector<Event> told_;  // guarded by mutex_
 };

@@ -24,8 +24,9 @@ class PipelineFixture : public ::testing::Test {
     options_.retry.backoff_ms_min = 1;
   }
 
-  std::unique_ptr<Pipeline> make_from(Source& source, Handler handler) {
-    auto pipeline = Pipeline::make(source, store_, std::move(handler), options_);
+  std::unique_ptr<Pipeline> make_from(Source& source, Handler handler,
+                                      Clock& clock = system_clock()) {
+    auto pipeline = Pipeline::make(source, store_, std::move(handler), options_, clock);
     EXPECT_TRUE(pipeline) << pipeline.error().text;
     return std::move(*pipeline);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/rehearsal.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <once/key_value.h>
 #include <once/records.h>
 #include <once/sql.h>
@@ -50,6 +52,7 @@ class Stage final : public Store {
   Result<Forgotten> forget(std::string_view, std::int64_t, std::size_t) override {
     return Forgotten{};
   }
+  Deferrals* deferrals() override { return store_.deferrals(); }
 
   // For the parts.
   Transaction& transaction() {
@@ -58,6 +61,9 @@ class Stage final : public Store {
   }
   void give_up() { transaction_.reset(); }
   void finish(std::vector<Repeat> repeats, Rehearsed seen);
+  // Of messages that were put off: how long others of the key wait behind them. Stores tell of
+  // those that are committed.
+  std::map<std::string, std::int64_t, std::less<>>& put_off() { return put_off_; }
   void note(const Error& error) { trouble_ = error; }
 
  private:
@@ -69,6 +75,7 @@ class Stage final : public Store {
   Rehearsed* message_ = nullptr;
   std::optional<Outcome> outcome_;
   std::optional<Error> trouble_;
+  std::map<std::string, std::int64_t, std::less<>> put_off_;
 };
 
 // One transaction as the lane sees it. What it does is noted, for the report and to be repeated.
@@ -87,7 +94,7 @@ class Part : public Interface {
   Result<std::vector<Verdict>> admit(std::span<const Entry> entries) override {
     auto verdicts = ONCE_TRY(noted(inner().admit(entries)));
     for (const Entry& entry : entries)
-      repeats_.push_back([entry, id = std::string(entry.id),
+      repeats_.push_back([entry, id = std::string(entry.id),  // the key belongs to a batch
                           partition = std::string(entry.partition)](Transaction& to) -> Status {
         Entry again = entry;
         again.id = id;
@@ -95,14 +102,20 @@ class Part : public Interface {
         ONCE_TRY(to.admit(std::span(&again, 1)));
         return {};
       });
-    for (const Verdict& verdict : verdicts) {
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      Verdict& verdict = verdicts[i];
       seen_.verdict = verdict.kind;
+      if (const auto found = stage_.put_off().find(entries[i].order_key);
+          found != stage_.put_off().end() && verdict.kind == Verdict::Kind::fresh)
+        verdict.behind_ms = std::max(verdict.behind_ms, found->second);
       if (verdict.kind == Verdict::Kind::duplicate) stage_.set_outcome(verdict.stored);
     }
     return verdicts;
   }
   // The memory of the delivery belongs to a batch, which stays; its id to the lane.
   Status settle(const Delivery& delivery, const Outcome& outcome) override {
+    if (outcome.kind == Outcome::Kind::later && delivery.deferral.in_order)
+      put_off_ = {std::string(delivery.key), outcome.after_ms};
     return done([delivery, outcome, id = std::string(delivery.id)](Transaction& to) {
       Delivery again = delivery;
       again.id = id;
@@ -117,6 +130,7 @@ class Part : public Interface {
   }
   Status commit() override {
     finished_ = true;
+    if (put_off_) stage_.put_off().insert_or_assign(put_off_->first, put_off_->second);
     stage_.finish(std::move(repeats_), std::move(seen_));
     return {};
   }
@@ -141,6 +155,7 @@ class Part : public Interface {
   Stage& stage_;
   std::vector<Repeat> repeats_;
   Rehearsed seen_;
+  std::optional<std::pair<std::string, std::int64_t>> put_off_;
   bool finished_ = false;
 };
 
@@ -183,8 +198,7 @@ class SqlPart final : public Part<SqlTransaction> {
   }
   Result<Rows> query(std::string_view statement, std::span<const Value> values) override {
     Rows found = ONCE_TRY(noted(inner().sql()->query(statement, values)));
-    if (first_word(statement) != "select")
-      wrote(statement, values, static_cast<std::int64_t>(found.size()));
+    if (!is_select(statement)) wrote(statement, values, static_cast<std::int64_t>(found.size()));
     return found;
   }
   SqlDialect dialect() const override { return inner().sql()->dialect(); }
@@ -220,6 +234,12 @@ class KeyValuePart final : public Part<KeyValueTransaction> {
   Status erase(std::string_view key) override {
     seen().writes.push_back({"erase " + std::string(key), 1});
     return done([key = std::string(key)](Transaction& to) { return to.key_value()->erase(key); });
+  }
+  // Runs only inside of a commit: neither its reply nor what it would be refused for is known.
+  Status command(std::span<const std::string> words, const ExpectReply& expect) override {
+    seen().writes.push_back({fmt::format("{}", fmt::join(words, " ")), std::nullopt});
+    return done([words = std::vector<std::string>(words.begin(), words.end()),
+                 expect](Transaction& to) { return to.key_value()->command(words, expect); });
   }
 };
 
@@ -368,7 +388,8 @@ Result<std::vector<Rehearsed>> rehearse(Source& source, Store& store, const Hand
              .options = options,
              .counters = counters,
              .store_clock = &store_clock,
-             .on_outcome = [&stage](const Outcome& outcome) { stage.set_outcome(outcome); }});
+             .on_outcome = [&stage](const Outcome& outcome) { stage.set_outcome(outcome); },
+             .source = source.traits().name});
   for (const auto& [partition, position] : reading.positions()) lane.own(partition, position);
   for (const Batch& batch : reading.batches())
     for (const Delivery& delivery : batch.deliveries) {

@@ -29,7 +29,7 @@ constexpr const char* name_of(Verdict::Kind kind) {
 struct Rehearsed {
   struct Write {
     std::string statement;
-    std::int64_t rows = 0;
+    std::optional<std::int64_t> rows;  // unset: only the commit would tell
   };
   struct Emit {
     std::string destination;
@@ -53,7 +53,7 @@ struct Rehearsed {
 // are locked meanwhile, as for any other transaction.
 //
 // `source` must not be a member of a group. It is read from the store's positions, until there are
-// `count` messages or no more. What a database checks only at a commit is not seen.
+// `count` messages or no more. What a store does or checks only at a commit is not seen.
 [[nodiscard]] Result<std::vector<Rehearsed>> rehearse(Source& source, Store& store,
                                                       const Handler& handler,
                                                       PipelineOptions options, std::size_t count,

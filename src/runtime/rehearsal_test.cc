@@ -147,6 +147,30 @@ TEST_F(RehearsalTest, the_weaker_semantics_can_be_rehearsed) {
   EXPECT_EQ(seen[2].emits.size(), 1u);
 }
 
+// As in a run: those of its key wait behind it, others do not, and its attempts are counted.
+TEST_F(RehearsalTest, shows_which_messages_would_wait_in_the_store) {
+  options_.order = Order::key;
+  options_.park_to = "dead";
+  for (const char* id : {"m0", "m1", "m2"}) add(id);
+  source_.add("p0", {.id = "m3", .key = "other", .body = "b", .timestamp_ms = 1000});
+  const MemoryState before = store_.snapshot();
+  const auto seen = rehearsed(each([](const Delivery& delivery, Transaction&) -> Result<Outcome> {
+    if (delivery.id == "m1") return later("the account is not there yet", 60'000, 3);
+    if (delivery.id == "m3") return later("never", 1000, 1);
+    return applied();
+  }));
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen[0].outcome, applied());
+  EXPECT_EQ(seen[1].outcome, later("the account is not there yet", 60'000, 3));
+  EXPECT_EQ(seen[2].outcome.kind, Outcome::Kind::later);
+  EXPECT_EQ(seen[2].outcome.detail, "an earlier message of its key waits");
+  EXPECT_EQ(seen[3].outcome, parked("gave up after 1 attempts: never"));
+  ASSERT_EQ(seen[3].emits.size(), 1u);
+  EXPECT_EQ(seen[3].emits[0].destination, "dead");
+  expect_untouched(before);
+  EXPECT_EQ(store_.deferrals()->deferred("shop", 0, 10)->size(), 0u);
+}
+
 TEST_F(RehearsalTest, an_effect_outside_the_store_is_refused) {
   const Handler outside =
       handler_of(Keyed{[](const Delivery&, Ticket&) -> Result<Outcome> { return applied(); }});

@@ -5,6 +5,8 @@
 
 #include <optional>
 
+#include "model/ledger.h"
+
 namespace once {
 namespace {
 
@@ -31,6 +33,9 @@ Status verify_options(const PipelineOptions& options) {
   if (options.ahead_ms_max < 0)
     return refuse(fmt::format("ahead_ms_max must be 0 or more, not {}", options.ahead_ms_max));
   if (options.queue_batches_max == 0) return refuse("queue_batches_max must be at least 1");
+  if (options.park_to.size() > name_bytes_max)
+    return refuse(fmt::format("park_to has {} bytes; a destination has at most {}",
+                              options.park_to.size(), name_bytes_max));
   if (options.retry.attempts_max == 0) return refuse("retry.attempts_max must be at least 1");
   if (options.retry.backoff_ms_min < 0 ||
       options.retry.backoff_ms_max < options.retry.backoff_ms_min)
@@ -130,6 +135,15 @@ Status verify_retention(const SourceTraits& source, const PipelineOptions& optio
       options.retention_ms, source.name, path, options.retention_ms));
 }
 
+// Each parked message would come again as a new one, be parked again, and so on without end.
+Status verify_dead_letters(const SourceTraits& source, const PipelineOptions& options) {
+  if (options.park_to.empty() || options.park_to != source.name) return {};
+  return refuse(
+      fmt::format("parked messages would go to {}, from which this pipeline reads: each "
+                  "would come again without end. Park them to another topic",
+                  source.name));
+}
+
 std::string_view survives(StoreTraits::Durability durability) {
   switch (durability) {
     case StoreTraits::Durability::none: return "until this process ends";
@@ -146,6 +160,7 @@ Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
   ONCE_TRY(verify_options(options));
   ONCE_TRY(verify_handler(store, handler));
   ONCE_TRY(verify_effect(handler, options));
+  ONCE_TRY(verify_dead_letters(source, options));
   switch (options.semantics) {
     case Semantics::at_most_once:
       return fmt::format("at most once: a message that is under way in a crash is lost, {}",

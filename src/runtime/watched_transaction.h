@@ -93,12 +93,12 @@ class WatchedSql final : public WatchedTransaction<SqlTransaction> {
     return wrote().sql()->run(statement, values);
   }
   Result<Rows> query(std::string_view statement, std::span<const Value> values) override {
-    Transaction& to = first_word(statement) == "select" ? inner() : wrote();
+    Transaction& to = is_select(statement) ? inner() : wrote();
     return to.sql()->query(statement, values);
   }
   Status fetch(std::string_view statement, std::span<const Value> values, const Expect& expect,
                const Then& then) override {
-    Transaction& to = first_word(statement) == "select" ? inner() : wrote(expect.message);
+    Transaction& to = is_select(statement) ? inner() : wrote(expect.message);
     return to.sql()->fetch(statement, values, expect, then);
   }
   Status flush() override { return inner().sql()->flush(); }

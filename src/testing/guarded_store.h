@@ -26,6 +26,7 @@ class GuardedStore final : public Store, private ClaimStore {
   Outbox* outbox() override { return store_.outbox(); }
   Records* records() override { return store_.records(); }
   Repairs* repairs() override { return store_.repairs(); }
+  Deferrals* deferrals() override { return store_.deferrals(); }
   ClaimStore* claims() override { return store_.claims() == nullptr ? nullptr : this; }
 
  private:

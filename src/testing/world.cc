@@ -10,6 +10,7 @@
 
 #include "base/failpoint.h"
 #include "model/message_view.h"
+#include "runtime/due_feed.h"
 #include "runtime/lane.h"
 #include "testing/guarded_store.h"
 
@@ -79,6 +80,7 @@ class World {
   Result<Position> take(Store& store);
   void deliver(Lane& lane, std::size_t from, std::size_t end);
   Status drain(Lane& lane);
+  Status handle_waiting(Lane& lane);
   void wait(std::int64_t ms);
 
   Handler watched(const Handler& handler);
@@ -150,6 +152,24 @@ Status World::live() {
     if (script_.redelivery == Redelivery::from_start) deliver(lane, 0, end);
     ONCE_TRY(drain(lane));
     next = end;
+  }
+  return handle_waiting(lane);
+}
+
+// What the handler has put off is due as soon as nothing else is left.
+Status World::handle_waiting(Lane& lane) {
+  Deferrals* const deferrals = store_->deferrals();
+  for (std::size_t rounds = 0; deferrals != nullptr; ++rounds) {
+    const auto waiting = ONCE_TRY(deferrals->deferred(options_.scope, 0, steps_max));
+    if (waiting.empty()) break;
+    if (rounds == steps_max)
+      return fail(Remedy::stop, "stuck", fmt::format("messages wait after {} attempts", steps_max));
+    std::vector<std::int64_t> numbers;
+    for (const DeferredRecord& record : waiting) numbers.push_back(record.number);
+    ONCE_TRY(deferrals->hasten(options_.scope, numbers, "the test kit does not wait"));
+    fate_.note(fmt::format("{} messages that waited are due", numbers.size()));
+    lane.push(due_batch(ONCE_TRY(deferrals->due(options_.scope, steps_max)).messages));
+    ONCE_TRY(drain(lane));
   }
   return {};
 }

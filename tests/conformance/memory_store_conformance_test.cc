@@ -28,6 +28,7 @@ const StoreFactory memory{"memory", [] { return std::make_unique<MemoryUnderTest
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreSuite, ::testing::Values(memory));
 INSTANTIATE_TEST_SUITE_P(Memory, RepairSuite, ::testing::Values(memory));
+INSTANTIATE_TEST_SUITE_P(Memory, DeferralSuite, ::testing::Values(memory));
 
 }  // namespace
 }  // namespace once::testing

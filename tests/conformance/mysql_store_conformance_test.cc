@@ -15,6 +15,7 @@ const StoreFactory mysql = ServerUnderTest<MysqlHome>::factory();
 
 INSTANTIATE_TEST_SUITE_P(Mysql, StoreSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, RepairSuite, ::testing::Values(mysql));
+INSTANTIATE_TEST_SUITE_P(Mysql, DeferralSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, BorderSuite, ::testing::Values(mysql));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpdateSuite, ::testing::Values(mysql));

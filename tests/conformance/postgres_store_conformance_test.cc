@@ -15,6 +15,7 @@ const StoreFactory postgres = ServerUnderTest<PostgresHome>::factory();
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, RepairSuite, ::testing::Values(postgres));
+INSTANTIATE_TEST_SUITE_P(Postgres, DeferralSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, SqlStoreSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, BorderSuite, ::testing::Values(postgres));
 INSTANTIATE_TEST_SUITE_P(Postgres, UpdateSuite, ::testing::Values(postgres));

@@ -21,6 +21,7 @@ const StoreFactory sharded = ServerUnderTest<ShardedHome>::factory();
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreSuite, ::testing::Values(redis));
 INSTANTIATE_TEST_SUITE_P(Redis, RepairSuite, ::testing::Values(redis));
+INSTANTIATE_TEST_SUITE_P(Redis, DeferralSuite, ::testing::Values(redis));
 INSTANTIATE_TEST_SUITE_P(RedisSharded, StoreSuite, ::testing::Values(sharded));
 INSTANTIATE_TEST_SUITE_P(RedisSharded, RepairSuite, ::testing::Values(sharded));
 

@@ -56,6 +56,7 @@ const StoreFactory sqlite{"sqlite", [] { return std::make_unique<SqliteUnderTest
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, RepairSuite, ::testing::Values(sqlite));
+INSTANTIATE_TEST_SUITE_P(Sqlite, DeferralSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, BorderSuite, ::testing::Values(sqlite));
 INSTANTIATE_TEST_SUITE_P(Sqlite, UpdateSuite, ::testing::Values(sqlite));

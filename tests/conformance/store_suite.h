@@ -7,6 +7,7 @@
 //   INSTANTIATE_TEST_SUITE_P(Memory, RepairSuite, ::testing::Values(StoreFactory{...}));
 #include "conformance/store_suite_claims.h"
 #include "conformance/store_suite_corrections.h"
+#include "conformance/store_suite_deferrals.h"
 #include "conformance/store_suite_ledger.h"
 #include "conformance/store_suite_outbox.h"
 #include "conformance/store_suite_position.h"

@@ -171,18 +171,18 @@ TEST_P(JoinedSuite, a_batch_of_a_thousand_means_what_a_thousand_batches_of_one_m
 
 TEST_P(JoinedSuite, decimals_stay_exact_however_many_there_are) {
   if (dialect() == SqlDialect::sqlite) return;  // has no decimals
-  for (const std::size_t count : {1u, 100u}) {
+  for (const std::int64_t count : {1, 100}) {
     fill();
     ASSERT_TRUE(outcome_of([&](SqlTransaction& sql) -> Status {
       ONCE_TRY(sql.execute("UPDATE alone SET x = ? WHERE id < ?",
                            {Decimal{"1234567890123456789012345678890.10"}, count}, rows(count)));
-      for (std::size_t i = 0; i < count; ++i)
+      for (std::int64_t i = 0; i < count; ++i)
         ONCE_TRY(
             sql.execute("UPDATE alone SET x = x + ? WHERE id = ?", {Decimal{"0.03"}, i}, rows(1)));
       return {};
     }));
     const Rows found = all_of(fmt::format("SELECT x FROM alone WHERE id < {}", count));
-    ASSERT_EQ(found.size(), count);
+    ASSERT_EQ(std::ssize(found), count);
     for (const Row& row : found)
       EXPECT_EQ(row[0], Field(std::string("1234567890123456789012345678890.1300")));
   }

@@ -9,6 +9,7 @@ from stores import Scratch
 
 ORDERS = [f"order-{i}" for i in range(12)]
 POISON = "order-7"
+CUSTOMERS = 3
 SEMANTICS = ["effectively_once", "at_least_once", "at_most_once"]
 KILLED = -9
 
@@ -47,12 +48,22 @@ def payments(directory, bank):
         return [line.split()[1] for line in file]
 
 
+def shipped(case):
+    """Orders that waited in the store: those of each customer in their order."""
+    got = case.store.ids(case.directory, "ship_effects")
+    for customer in range(CUSTOMERS):
+        ours = ORDERS[customer::CUSTOMERS]
+        yield f"ship_effects of customer {customer}", [id for id in got if id in ours], ours
+
+
 def books(case):
     """What must have had one effect each: (name, effects in their order, expected in order)."""
     healthy = [order for order in ORDERS if order != POISON]
     yield "order_effects", case.store.ids(case.directory, "order_effects"), healthy
     yield ("point_effects", case.store.ids(case.directory, "point_effects"),
            ["points-" + order for order in healthy])
+    if case.semantics == "effectively_once":
+        yield from shipped(case)
     for bank in ["keyed", "asked"] if case.semantics == "effectively_once" else ["opaque"]:
         yield "bank_" + bank, payments(case.directory, bank), ORDERS
 

@@ -29,6 +29,8 @@ POINTS = {
     "lane_after_position": [MOST],
     "lane_after_work": [LEAST],
     "lane_before_park": SEMANTICS,
+    "lane_after_defer": [EFFECTIVELY],
+    "feed_after_poll": [EFFECTIVELY],
     "lane_after_claim": SEMANTICS,
     "lane_after_effect": SEMANTICS,
     "lane_after_settle": SEMANTICS,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One short run of everything that is durable: producer, log, pipeline, store, outbox, relay,
-// second log, second pipeline; then payments at a bank outside the store, under claims. It may be
-// killed anywhere and started again on the same directory and store; in the end the books must
-// balance (books.py looks).
+// second log, second pipeline; a pipeline whose messages wait in the store; then payments at a bank
+// outside the store, under claims. It may be killed anywhere and started again on the same
+// directory and store; in the end the books must balance (books.py looks).
 //
 //   crash_worker DIRECTORY effectively_once|at_least_once|at_most_once STORE
 #include <fmt/format.h>
@@ -20,6 +20,7 @@ namespace once {
 namespace {
 
 constexpr int order_count = 12;
+constexpr int customer_count = 3;
 constexpr int poison_order = 7;  // its handler always asks to park it
 constexpr std::int64_t first_birth_ms = 1'700'000'000'000;
 
@@ -45,6 +46,7 @@ class Worker {
       ONCE_TRY(store_->forget("shop/orders", birth_ms(order_count / 2), 1000));
       ONCE_TRY(send_orders("shop again"));
       ONCE_TRY(consume("orders", "shop/orders", order_handler()));
+      ONCE_TRY(ship_orders());
     }
     ONCE_TRY(relay_points());
     ONCE_TRY(consume("points", "shop/points", point_handler()));
@@ -58,7 +60,7 @@ class Worker {
     auto transaction = ONCE_TRY(store_->begin("setup"));
     SqlTransaction& sql = *transaction->sql();
     if (sql.dialect() == SqlDialect::mysql) return {};  // stores.py did: no transaction can
-    for (const char* table : {"order_effects", "point_effects"})
+    for (const char* table : {"order_effects", "point_effects", "ship_effects"})
       ONCE_TRY(sql.execute(
           fmt::format("CREATE TABLE IF NOT EXISTS {} (n {} PRIMARY KEY, id TEXT)", table,
                       sql.dialect() == SqlDialect::sqlite ? "INTEGER" : "BIGSERIAL")));
@@ -87,6 +89,7 @@ class Worker {
       for (int i = order; i < order + 4; ++i) {
         Message message;
         message.id = fmt::format("order-{}", i);
+        message.key = fmt::format("customer-{}", i % customer_count);
         message.body = fmt::format("{{\"order\":{},\"note\":\"{}\"}}", i, std::string(400, 'x'));
         message.timestamp_ms = birth_ms(i);
         messages.push_back(std::move(message));
@@ -112,6 +115,25 @@ class Worker {
   Handler point_handler() {
     return each([](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
       ONCE_TRY(add_effect(transaction, "point_effects", delivery.id));
+      return applied();
+    });
+  }
+
+  // The first order of a customer has to wait, and with it those behind it.
+  Status ship_orders() {
+    const std::string scope = "shop/ships";
+    do {
+      ONCE_TRY(consume("orders", scope, ship_handler(), Order::key));
+    } while (!ONCE_TRY(store_->deferrals()->deferred(scope, 0, 1)).empty());
+    return {};
+  }
+
+  Handler ship_handler() {
+    return each([](const Delivery& delivery, Transaction& transaction) -> Result<Outcome> {
+      ONCE_TRY(add_effect(transaction, "ship_effects", delivery.id));
+      const int order = std::stoi(std::string(delivery.id.substr(delivery.id.find('-') + 1)));
+      if (order < customer_count && delivery.deferral.attempts == 0)
+        return later("not in stock", 1);
       return applied();
     });
   }
@@ -146,13 +168,15 @@ class Worker {
     };
   }
 
-  Status consume(const std::string& topic, const std::string& scope, Handler handler) {
+  Status consume(const std::string& topic, const std::string& scope, Handler handler,
+                 Order order = Order::partition) {
     LogSourceOptions bounded;
     bounded.stop_at_end = true;
     auto source = ONCE_TRY(open_log_source(directory_, topic, bounded));
     PipelineOptions options;
     options.scope = scope;
     options.semantics = semantics_;
+    options.order = order;
     options.id = IdRule{};
     options.retention_ms = -1;  // this program says itself when to forget
     options.batch_count_max = 5;

@@ -88,7 +88,7 @@ class MariaDb(OnServer):
     def make(self, directory):
         place = os.path.basename(directory)
         self.ask(f"CREATE DATABASE {place}")
-        for table in ("order_effects", "point_effects"):
+        for table in ("order_effects", "point_effects", "ship_effects"):
             self.ask(f"CREATE TABLE {place}.{table} (n BIGINT AUTO_INCREMENT PRIMARY KEY, id TEXT)")
         return self.server.url().rpartition("/")[0] + "/" + place
 

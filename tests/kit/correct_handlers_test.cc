@@ -69,6 +69,22 @@ TEST(CorrectHandler, passes_in_the_order_of_keys) {
   EXPECT_TRUE(report.ok()) << report.text();
 }
 
+TEST(CorrectHandler, may_put_messages_off) {
+  const auto second_time = [] {
+    return each([](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+      if (delivery.deferral.attempts == 0 && delivery.body.back() % 2 == 0)
+        return later("not at once", 60'000);
+      ONCE_TRY(append_effect(transaction, delivery.id, delivery.body));
+      return applied();
+    });
+  };
+  Plan plan = memory_plan(second_time);
+  plan.options.order = Order::key;
+  const Report report = check(plan);
+  EXPECT_TRUE(report.ok()) << report.text();
+  EXPECT_GT(report.deaths, 30u);
+}
+
 TEST(CorrectHandler, passes_in_any_order) {
   Plan plan = memory_plan(append_each);
   plan.any_order = true;

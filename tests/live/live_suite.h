@@ -223,6 +223,29 @@ TEST_P(LiveSuite, a_commit_cut_at_every_byte_happens_once) {
   EXPECT_GT(rechecked, 0u);
 }
 
+// Nobody may take a connection that breaks among the rows for a table without rows.
+TEST_P(LiveSuite, an_answer_cut_at_any_byte_is_an_error_and_not_an_empty_one) {
+  ChaosProxy proxy(server().port());
+  auto store = open(server().url_at(proxy.port()));
+  send(0, 3);
+  ASSERT_TRUE(consume(*store, options()));
+  const auto offset_in_the_end = [&] {  // the first connection may be one that was cut
+    auto found = store->position(scope_, "orders/0");
+    for (int i = 0; !found && i < 10; ++i) found = store->position(scope_, "orders/0");
+    return found ? found->offset : -1;
+  };
+  std::size_t bytes = 0;
+  for (bool was_cut = true; was_cut; ++bytes) {
+    ASSERT_EQ(offset_in_the_end(), 3);
+    proxy.arm({.match = "", .client_bytes = std::nullopt, .answer_bytes = bytes});
+    const auto found = store->position(scope_, "orders/0");
+    EXPECT_TRUE(!found || found->offset == 3) << bytes;
+    was_cut = proxy.fired();
+    proxy.cut_all();
+  }
+  EXPECT_GT(bytes, 6u);
+}
+
 TEST_P(LiveSuite, a_slow_and_broken_network_loses_and_doubles_nothing) {
   constexpr int count = 400;
   send(0, count);

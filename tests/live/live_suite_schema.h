@@ -32,7 +32,10 @@ class OldSchema : public LiveSuite {
     }
     run("INSERT INTO once_name (name) VALUES ('once.store'), ('old shop'), ('orders/0'), ('mail')",
         url);
-    run(fmt::format("INSERT INTO once_position VALUES (2, 3, {}, 4)", position), url);
+    run(fmt::format("INSERT INTO once_position (scope, source_partition, at_offset, fence) "
+                    "VALUES (2, 3, {}, 4)",
+                    position),
+        url);
     run(fmt::format("INSERT INTO once_horizon VALUES (2, {})", first_birth_ms), url);
     run("INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms) "
         "VALUES (4, 'mail 1', 'key', 'body', '', 7)",
@@ -74,6 +77,7 @@ class OldSchema : public LiveSuite {
     EXPECT_EQ(known.partitions[0].settled_ms, -1);
     EXPECT_EQ(known.partitions[0].position.witness, Witness{});
     EXPECT_EQ(store.records()->parked("old shop", 0, 10)->at(0).message.id, "bad");
+    check_waiting(store);
     auto transaction = store.begin("old shop").value();
     const std::vector<Entry> entries{{id_of(handled - 1), {}, first_birth_ms, "orders/0", 99},
                                      {id_of(handled), {}, first_birth_ms, "orders/0", 100},
@@ -83,6 +87,27 @@ class OldSchema : public LiveSuite {
     EXPECT_EQ(verdicts->at(0).kind, Verdict::Kind::duplicate);
     EXPECT_EQ(verdicts->at(1).kind, Verdict::Kind::fresh);
     EXPECT_EQ(verdicts->at(2).kind, Verdict::Kind::too_old);
+  }
+
+  // Older versions had no messages that wait.
+  static void check_waiting(Store& store) {
+    EXPECT_EQ(store.deferrals()->due("new shop", 10).value().wait_ms, -1);
+    Delivery delivery;
+    delivery.partition = "orders/0";
+    delivery.id = "waits";
+    delivery.attempt = 1;
+    const Entry entry{.id = delivery.id,
+                      .fingerprint = {},
+                      .born_ms = first_birth_ms,
+                      .partition = delivery.partition,
+                      .offset = 0};
+    auto transaction = store.begin("new shop").value();
+    ASSERT_TRUE(transaction->admit(std::span(&entry, 1)));
+    ASSERT_TRUE(transaction->settle(delivery, later("not yet", 0)));
+    ASSERT_TRUE(transaction->commit());
+    const auto due = store.deferrals()->due("new shop", 10).value();
+    ASSERT_EQ(due.messages.size(), 1u);
+    EXPECT_EQ(due.messages[0].message.id, "waits");
   }
 
   static inline int places_ = 0;

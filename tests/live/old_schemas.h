@@ -133,6 +133,21 @@ inline constexpr const char* postgres_schema_2 =
 UPDATE once_schema SET version = 2;
 )";
 
+// ... and version 3.
+inline constexpr const char* postgres_schema_3 =
+    R"(CREATE TABLE once_identity (number INTEGER PRIMARY KEY, identity BYTEA NOT NULL);
+ALTER TABLE once_position
+  ADD COLUMN source_identity BYTEA NOT NULL DEFAULT '',
+  ADD COLUMN settled_ms BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN waiting_ms BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN drained_ms BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN witness_offset BIGINT NOT NULL DEFAULT -1,
+  ADD COLUMN witness_digest BIGINT NOT NULL DEFAULT 0;
+DROP INDEX once_outbox_destination;
+CREATE INDEX once_outbox_order ON once_outbox (destination, target_sequence, number);
+UPDATE once_schema SET version = 3;
+)";
+
 inline constexpr const char* mysql_schema_1 =
     R"(CREATE TABLE once_schema (version INT NOT NULL) ENGINE = InnoDB;
 INSERT INTO once_schema VALUES (1);
@@ -168,6 +183,21 @@ NOT NULL, fingerprint VARBINARY(17), born_ms BIGINT NOT NULL, changed_ms BIGINT 
 lease_until_ms BIGINT NOT NULL, owner VARBINARY(255) NOT NULL, result LONGBLOB, reason LONGBLOB
 NOT NULL, steps LONGBLOB NOT NULL, PRIMARY KEY (scope, id), KEY once_claim_born (scope, born_ms))
 ENGINE = InnoDB;
+)";
+
+// What version 2 added.
+inline constexpr const char* mysql_schema_2 =
+    R"(CREATE TABLE once_identity (number INT NOT NULL PRIMARY KEY, identity VARBINARY(255) NOT
+NULL) ENGINE = InnoDB;
+ALTER TABLE once_position ADD COLUMN source_identity VARBINARY(255) NOT NULL DEFAULT '', ADD COLUMN
+settled_ms BIGINT NOT NULL DEFAULT -1, ADD COLUMN waiting_ms BIGINT NOT NULL DEFAULT -1, ADD COLUMN
+drained_ms BIGINT NOT NULL DEFAULT -1, ADD COLUMN witness_offset BIGINT NOT NULL DEFAULT -1, ADD
+COLUMN witness_digest BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE once_outbox ADD COLUMN send_order BIGINT GENERATED ALWAYS AS
+(coalesce(target_sequence, 9223372036854775807)) VIRTUAL;
+ALTER TABLE once_outbox DROP KEY once_outbox_order, ADD KEY once_outbox_send_order (destination,
+send_order, number);
+UPDATE once_schema SET version = 2;
 )";
 
 }  // namespace once::testing

@@ -370,11 +370,35 @@ TEST(RedisLive, keys_of_version_1_are_read_and_written_on) {
     EXPECT_EQ(taken.offset, 26);
     EXPECT_GT(taken.fence, 3u);
   }
-  EXPECT_EQ(administer("HGET {old}/meta version"), "2");
+  EXPECT_EQ(administer("HGET {old}/meta version"), "3");
   const auto again = open_redis_store(url).value();
   EXPECT_EQ(again->traits().identity, identity);
   EXPECT_EQ(again->position("shop", "p0").value().witness, (Witness{25, 1}));
   EXPECT_EQ(again->take("shop", "p0", "another").error().tag, "gone");
+}
+
+// What the version before 3 has left: it knew no messages that wait, and would not read the outcome
+// of their ids.
+TEST(RedisLive, keys_of_version_2_are_read_and_messages_can_wait_there) {
+  const std::string url = server().url() + "?prefix=older";
+  const std::string identity(32, 'a');
+  administer("HSET {older}/meta version 2 shards 1 identity " + identity);
+  const auto store = open_redis_store(url).value();
+  EXPECT_EQ(store->traits().identity, identity);
+  EXPECT_EQ(administer("HGET {older}/meta version"), "3");
+  Delivery delivery;
+  delivery.partition = "p0";
+  delivery.id = "waits";
+  delivery.attempt = 1;
+  const Entry entry{
+      .id = "waits", .fingerprint = {}, .born_ms = 1000, .partition = "p0", .offset = 0};
+  auto transaction = store->begin("shop").value();
+  ASSERT_TRUE(transaction->admit(std::span(&entry, 1)));
+  ASSERT_TRUE(transaction->settle(delivery, later("not yet", 0)));
+  ASSERT_TRUE(transaction->commit());
+  const auto due = store->deferrals()->due("shop", 10).value();
+  ASSERT_EQ(due.messages.size(), 1u);
+  EXPECT_EQ(due.messages[0].message.id, "waits");
 }
 
 TEST(RedisLive, H01_a_thousand_claims_of_one_id_at_once_are_granted_once) {

@@ -17,6 +17,7 @@
 #include "runtime/lane_thread.h"
 #include "simulation/claims_world.h"
 #include "simulation/horizon_world.h"
+#include "simulation/later_world.h"
 #include "simulation/relay_world.h"
 #include "simulation/world.h"
 #include "store/memory/memory.h"
@@ -178,6 +179,15 @@ Problems simulate_horizon(std::uint64_t seeds) {
   return {};
 }
 
+// Messages that wait in the store, and several processes that handle them.
+Problems simulate_later() {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const auto report = simulation::run_later_world({.seed = seed});
+    if (!report.violations.empty()) return report.violations;
+  }
+  return {};
+}
+
 // A partition is taken away while nobody knows whether its commit has happened.
 Problems revoke_in_doubt() {
   testing::SimClock clock;
@@ -257,7 +267,10 @@ const std::vector<Planted>& all_planted() {
       {Mutant::copy_of_freed_id_is_duplicate, "copy_of_freed_id_is_duplicate", find_by_horizon},
       {Mutant::revoked_in_doubt_leaks, "revoked_in_doubt_leaks", revoke_in_doubt},
       {Mutant::relay_ignores_enter, "relay_ignores_enter", simulate_relays},
+      {Mutant::relay_ignores_content, "relay_ignores_content", simulate_relays},
       {Mutant::relay_sends_by_number, "relay_sends_by_number", simulate_relays},
+      {Mutant::later_overtaken, "later_overtaken", simulate_later},
+      {Mutant::later_handled_twice, "later_handled_twice", simulate_later},
   };
   return all;
 }
@@ -287,6 +300,7 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(claim_forgotten(), Problems{});
   EXPECT_EQ(simulate_horizon(300), Problems{});
   EXPECT_EQ(revoke_in_doubt(), Problems{});
+  EXPECT_EQ(simulate_later(), Problems{});
 }
 
 TEST(Mutation, every_bug_is_planted) {

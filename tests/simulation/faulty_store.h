@@ -35,6 +35,7 @@ class FaultyStore final : public Store {
   Outbox* outbox() override { return context_.memory.outbox(); }
   ClaimStore* claims() override { return static_cast<Store&>(context_.memory).claims(); }
   Records* records() override { return context_.memory.records(); }
+  Deferrals* deferrals() override { return context_.memory.deferrals(); }
 
  private:
   tl::unexpected<Error> away(const char* what) {

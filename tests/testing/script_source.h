@@ -113,7 +113,7 @@ class ScriptSource final : public Source {
     std::vector<std::int64_t> acks;
   };
 
-  static Delivery deliver(std::string_view partition, std::int64_t offset, const Message& message) {
+  Delivery deliver(std::string_view partition, std::int64_t offset, const Message& message) {
     Delivery delivery;
     delivery.partition = partition;
     delivery.offset = offset;
@@ -121,12 +121,14 @@ class ScriptSource final : public Source {
     delivery.key = view_of(message.key);
     delivery.body = view_of(message.body);
     delivery.timestamp_ms = message.timestamp_ms;
+    if (!message.headers.empty()) delivery.headers = headers_.emplace_back(header_views(message));
     return delivery;
   }
 
   SourceTraits traits_;
   std::map<std::string, Partition, std::less<>> partitions_;
   std::deque<std::string> news_;
+  std::deque<std::vector<HeaderView>> headers_;  // of what was delivered
   std::size_t released_ = 0;
   std::int64_t markers_ = 0;
 };

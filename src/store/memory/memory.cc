@@ -59,13 +59,21 @@ Result<Forgotten> MemoryStore::forget(std::string_view scope, std::int64_t horiz
     log_operation(scope, "forget", fmt::format("{}", horizon_ms), "the horizon moved");
   }
   Forgotten forgotten;
-  while (forgotten.rows < rows_max && !books.by_birth.empty() &&
-         books.by_birth.begin()->first < books.horizon_ms) {
-    books.ledger.erase(books.by_birth.begin()->second);
-    books.by_birth.erase(books.by_birth.begin());
+  const auto below = [&](auto at) {
+    return at != books.by_birth.end() && at->first < books.horizon_ms;
+  };
+  auto at = books.by_birth.begin();
+  while (forgotten.rows < rows_max && below(at)) {
+    const auto row = books.ledger.find(at->second);
+    if (row->second.outcome.kind == Outcome::Kind::later) {  // it waits, and is not settled
+      ++at;
+      continue;
+    }
+    books.ledger.erase(row);
+    at = books.by_birth.erase(at);
     ++forgotten.rows;
   }
-  forgotten.more = !books.by_birth.empty() && books.by_birth.begin()->first < books.horizon_ms;
+  forgotten.more = forgotten.rows == rows_max && below(at);
   forget_claims(books, rows_max, forgotten);
   return forgotten;
 }

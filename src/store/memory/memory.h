@@ -49,6 +49,7 @@ struct MemoryState {
     std::vector<ParkedRecord> parked;
     std::vector<OperationRecord> operations;
     std::map<std::string, ClaimRecord, std::less<>> claims;
+    std::map<std::int64_t, DeferredRecord> deferred;
   };
 
   std::map<std::string, Scope, std::less<>> scopes;
@@ -57,6 +58,7 @@ struct MemoryState {
   std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> next_sequence;
   std::int64_t last_outbox_number = 0;
   std::int64_t last_parked_number = 0;
+  std::int64_t last_deferred_number = 0;
   std::int64_t last_operation_number = 0;
   std::string identity;
 };
@@ -75,7 +77,8 @@ class MemoryStore final : public Store,
                           private Outbox,
                           private Records,
                           private Repairs,
-                          private ClaimStore {
+                          private ClaimStore,
+                          private Deferrals {
  public:
   explicit MemoryStore(Clock& clock) : MemoryStore(clock, random_identity()) {}
   MemoryStore(Clock& clock, std::string identity) : clock_(clock) {
@@ -93,6 +96,8 @@ class MemoryStore final : public Store,
   Records* records() override { return this; }
   Repairs* repairs() override { return this; }
   ClaimStore* claims() override { return this; }
+  Deferrals* deferrals() override { return this; }
+  StatementChecker* statement_checker() override { return &refuse_statements_; }
 
   // For simulators.
   enum class CommitFault : std::uint8_t {
@@ -150,12 +155,21 @@ class MemoryStore final : public Store,
   Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
                                           std::string_view from_id, std::size_t count_max) override;
 
+  Result<DueMessages> due(std::string_view scope, std::size_t count_max) override;
+  Result<std::vector<DeferredRecord>> deferred(std::string_view scope, std::int64_t after_number,
+                                               std::size_t count_max) override;
+  Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
+                std::string_view reason) override;
+  Status abandon(std::string_view scope, std::span<const std::int64_t> numbers,
+                 std::string_view reason) override;
+
   // All of these need the lock.
   template <class Work>
   auto write(const Work& work) -> Result<std::invoke_result_t<Work>>;
   static Error lost_answer();
   std::vector<ParkedRecord>* find_parked(std::string_view scope);
   bool free_id(std::string_view scope, std::string_view id, bool parked_only);
+  std::map<std::int64_t, DeferredRecord>* find_deferred(std::string_view scope);
   ClaimRecord* find_claim(std::string_view scope, std::string_view id);
   void forget_claims(MemoryState::Scope& books, std::size_t rows_max, Forgotten& forgotten);
   MemoryState::Scope& scope_at(std::string_view scope);
@@ -173,6 +187,7 @@ class MemoryStore final : public Store,
   std::uint64_t generation_ = 0;  // grows with every crash
   std::function<CommitFault()> commit_fault_;
   std::shared_ptr<MemoryTransaction> late_;  // on its way
+  StatementChecker refuse_statements_;       // it runs neither SQL nor commands
 };
 
 // Under the lock; simulators make it fail like a commit.

@@ -48,6 +48,10 @@ Result<std::vector<Verdict>> MemoryTransaction::admit(std::span<const Entry> ent
   ONCE_TRY(check_entries(entries));
   const std::lock_guard lock(store_.mutex_);
   ONCE_TRY(check_alive());
+  return admit_resuming(entries);
+}
+
+Result<std::vector<Verdict>> MemoryTransaction::admit_plain(std::span<const Entry> entries) {
   std::vector<Verdict> verdicts;
   verdicts.reserve(entries.size());
   for (const Entry& entry : entries) verdicts.push_back(verdict_of(entry));
@@ -76,6 +80,45 @@ Verdict MemoryTransaction::verdict_of(const Entry& entry) {
   return {};
 }
 
+bool MemoryTransaction::still_waits(std::int64_t number, std::uint32_t attempts) const {
+  const MemoryState::Scope* books = store_.find_scope(scope_);
+  if (books == nullptr) return false;
+  const auto found = books->deferred.find(number);
+  return found != books->deferred.end() && found->second.attempts == attempts;
+}
+
+Status MemoryTransaction::ask_gone(const Entry& entry, bool& gone) {
+  const Deferral& deferral = entry.deferral;
+  gone = !still_waits(deferral.number, deferral.attempts) ||
+         store_.find_scope(scope_)->deferred.at(deferral.number).message.id != entry.id;
+  if (!gone) due_[deferral.number] = deferral.attempts;
+  return {};
+}
+
+Status MemoryTransaction::resume(const Entry& entry, Outcome::Kind from) {
+  resumed_.emplace(entry.id, from);
+  const auto& stored = store_.find_scope(scope_)->ledger.find(entry.id)->second;
+  fresh_.emplace(entry.id, MemoryState::LedgerRow{entry.fingerprint,
+                                                  {},
+                                                  stored.born_ms,
+                                                  stored.recorded_ms,
+                                                  std::string(entry.partition),
+                                                  entry.offset});
+  return {};
+}
+
+Status MemoryTransaction::ask_behind(const Entry& entry, Verdict& verdict) {
+  const MemoryState::Scope* books = store_.find_scope(scope_);
+  if (books == nullptr) return {};
+  for (const auto& [number, record] : books->deferred) {
+    if (entry.deferral.number != 0 && number >= entry.deferral.number) break;
+    if (!record.in_order || record.message.key != entry.order_key) continue;
+    verdict.behind_number = number;
+    verdict.behind_ms = std::max<std::int64_t>(0, record.due_ms - store_.clock_.now_ms());
+  }
+  return {};
+}
+
 Status MemoryTransaction::settle(const Delivery& delivery, const Outcome& outcome) {
   ONCE_TRY(check_settle(outcome));
   const std::lock_guard lock(store_.mutex_);
@@ -96,7 +139,28 @@ Status MemoryTransaction::settle(const Delivery& delivery, const Outcome& outcom
     parked_.push_back({0, std::string(delivery.partition), delivery.offset, delivery.attempt,
                        store_.clock_.now_ms(), outcome.detail, message_of(delivery)});
   }
+  if (outcome.kind == Outcome::Kind::later)
+    put_off(delivery, outcome);
+  else if (delivery.deferral.number != 0)
+    changed_[delivery.deferral.number] = std::nullopt;
   return {};
+}
+
+void MemoryTransaction::put_off(const Delivery& delivery, const Outcome& outcome) {
+  const std::int64_t now_ms = store_.clock_.now_ms();
+  DeferredRecord record{delivery.deferral.number,
+                        std::string(delivery.partition),
+                        delivery.offset,
+                        delivery.attempt,
+                        now_ms,
+                        now_ms + std::max<std::int64_t>(outcome.after_ms, 0),
+                        delivery.deferral.in_order && delivery.has_key(),
+                        outcome.detail,
+                        message_of(delivery)};
+  if (record.number != 0)
+    changed_[record.number] = std::move(record);
+  else
+    deferred_.push_back(std::move(record));
 }
 
 Status MemoryTransaction::enqueue(std::string_view destination, const Message& message) {
@@ -140,6 +204,10 @@ std::unique_ptr<MemoryTransaction> MemoryTransaction::let_go() {
   late->moves_ = std::move(moves_);
   late->fresh_ = std::move(fresh_);
   late->freed_ = std::move(freed_);
+  late->resumed_ = std::move(resumed_);
+  late->due_ = std::move(due_);
+  late->changed_ = std::move(changed_);
+  late->deferred_ = std::move(deferred_);
   late->parked_ = std::move(parked_);
   late->enqueued_ = std::move(enqueued_);
   late->read_ = std::move(read_);
@@ -157,15 +225,13 @@ Status MemoryTransaction::validate() const {
     const Position actual = store_.position_at(scope_, partition);
     if (actual != move.from) return fail(fenced_error(scope_, partition, move.from, actual));
   }
-  // An id that was new when we looked may have been recorded, and even forgotten, since.
-  const auto still_new = [&](const std::string& id, std::int64_t born_ms) {
-    const MemoryState::Scope* books = store_.find_scope(scope_);
-    return books == nullptr || (!books->ledger.contains(id) && born_ms >= books->horizon_ms);
-  };
   for (const auto& [id, row] : fresh_)
-    if (!still_new(id, row.born_ms)) return fail(conflict("id", id));
+    if (!is_free(id, row.born_ms)) return fail(conflict("id", id));
   for (const auto& [id, born_ms] : freed_)
-    if (!still_new(id, born_ms)) return fail(conflict("id", id));
+    if (!is_free(id, born_ms)) return fail(conflict("id", id));
+  for (const auto& [number, attempts] : due_)
+    if (!still_waits(number, attempts))
+      return fail(conflict("the waiting message", std::to_string(number)));
   for (const auto& [key, value] : read_) {
     const auto found = store_.state_.values.find(key);
     const bool same =
@@ -173,6 +239,17 @@ Status MemoryTransaction::validate() const {
     if (!same) return fail(conflict("key", key));
   }
   return {};
+}
+
+// An id that was new when we looked may have been recorded, and even forgotten, since; one that is
+// to be had again may have been had.
+bool MemoryTransaction::is_free(const std::string& id, std::int64_t born_ms) const {
+  const MemoryState::Scope* books = store_.find_scope(scope_);
+  if (const auto resumed = resumed_.find(id); resumed != resumed_.end()) {
+    const auto row = books->ledger.find(id);
+    return row != books->ledger.end() && row->second.outcome.kind == resumed->second;
+  }
+  return books == nullptr || (!books->ledger.contains(id) && born_ms >= books->horizon_ms);
 }
 
 void MemoryTransaction::apply() {
@@ -186,6 +263,12 @@ void MemoryTransaction::apply() {
     moved.waiting_ms = move.progress.waiting_ms;
     if (move.progress.drained) moved.drained_ms = store_.clock_.now_ms();
   }
+  for (const auto& [id, outcome] : resumed_) {
+    store_.free_id(scope_, id, false);
+    if (outcome == Outcome::Kind::parked)
+      std::erase_if(books.parked,
+                    [&id = id](const ParkedRecord& record) { return record.message.id == id; });
+  }
   for (auto& [id, row] : fresh_) {
     books.by_birth.emplace(row.born_ms, id);
     books.ledger.emplace(id, std::move(row));
@@ -194,6 +277,21 @@ void MemoryTransaction::apply() {
     record.number = ++state.last_parked_number;
     store_.log_operation(scope_, "park", record.message.id, record.reason);
     books.parked.push_back(std::move(record));
+  }
+  for (auto& [number, record] : changed_) {
+    const auto stored = books.deferred.find(number);
+    if (stored == books.deferred.end()) continue;
+    if (record) {
+      record->message = std::move(stored->second.message);
+      record->in_order = stored->second.in_order;
+      stored->second = std::move(*record);
+    } else {
+      books.deferred.erase(stored);
+    }
+  }
+  for (DeferredRecord& record : deferred_) {
+    record.number = ++state.last_deferred_number;
+    books.deferred.emplace(record.number, std::move(record));
   }
   for (OutboxRow& row : enqueued_)
     state.outbox[row.destination].emplace(row.number, std::move(row));

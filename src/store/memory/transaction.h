@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "model/ledger.h"
+#include "model/resuming.h"
 #include "store/memory/memory.h"
 
 namespace once {
 
 // A transaction of a MemoryStore: what it read and what it will write, until `commit` checks the
 // one and applies the other. Used by one thread.
-class MemoryTransaction final : public KeyValueTransaction {
+class MemoryTransaction final : public KeyValueTransaction, private Resuming {
  public:
   MemoryTransaction(MemoryStore& store, std::string_view scope, std::uint64_t generation)
       : store_(store), scope_(scope), generation_(generation) {}
@@ -40,6 +41,10 @@ class MemoryTransaction final : public KeyValueTransaction {
   };
 
   // All of these need the store's lock.
+  Status ask_gone(const Entry& entry, bool& gone) override;
+  Result<std::vector<Verdict>> admit_plain(std::span<const Entry> entries) override;
+  Status resume(const Entry& entry, Outcome::Kind from) override;
+  Status ask_behind(const Entry& entry, Verdict& verdict) override;
   Status check_alive();
   Status validate() const;
   void apply();
@@ -47,6 +52,9 @@ class MemoryTransaction final : public KeyValueTransaction {
   std::unique_ptr<MemoryTransaction> let_go();
   static void arrive(MemoryStore& store);
   Verdict verdict_of(const Entry& entry);
+  bool still_waits(std::int64_t number, std::uint32_t attempts) const;
+  bool is_free(const std::string& id, std::int64_t born_ms) const;
+  void put_off(const Delivery& delivery, const Outcome& outcome);
 
   MemoryStore& store_;
   const std::string scope_;
@@ -57,6 +65,11 @@ class MemoryTransaction final : public KeyValueTransaction {
   std::map<std::string, Move, std::less<>> moves_;
   std::map<std::string, MemoryState::LedgerRow, std::less<>> fresh_;
   std::vector<std::pair<std::string, std::int64_t>> freed_;  // admitted, then without an effect
+  // Admitted although they have a record, with its outcome: `later` or `parked`.
+  std::map<std::string, Outcome::Kind, std::less<>> resumed_;
+  std::map<std::int64_t, std::uint32_t> due_;  // deferrals that were admitted, with their attempts
+  std::map<std::int64_t, std::optional<DeferredRecord>> changed_;  // none: it waits no longer
+  std::vector<DeferredRecord> deferred_;                           // for the first time
   std::vector<ParkedRecord> parked_;
   std::vector<OutboxRow> enqueued_;  // numbered when they came, as in an SQL store
   std::map<std::string, std::optional<std::string>, std::less<>> read_;

@@ -302,6 +302,7 @@ bool MysqlConnection::discard_answers() {
   while (mysql_more_results(&handle_)) {
     if (mysql_next_result(&handle_) != 0) return false;
     if (MYSQL_RES* const result = mysql_store_result(&handle_)) mysql_free_result(result);
+    if (mysql_errno(&handle_) != 0) return false;
   }
   return true;
 }
@@ -324,7 +325,9 @@ std::unique_ptr<MysqlAnswer> MysqlConnection::take_answer(const StatementPieces&
   bool is_last = false;
   while (!is_last) {
     MYSQL_RES* const result = mysql_store_result(&handle_);
-    if (result == nullptr && mysql_field_count(&handle_) != 0) return nullptr;
+    // The client forgets that there were to be rows when the connection breaks among them.
+    if (result == nullptr && (mysql_field_count(&handle_) != 0 || mysql_errno(&handle_) != 0))
+      return nullptr;
     is_last = result == nullptr || !pieces.is_call();
     auto answer = std::make_unique<MysqlAnswer>(
         result, static_cast<std::int64_t>(mysql_affected_rows(&handle_)));

@@ -66,6 +66,7 @@ class MysqlConnection final : public SqlConnection {
   Status commit() override;
   Status sync() override;
   bool reset() override;
+  Result<StatementShape> describe(std::string_view statement) override;
   // Begins a transaction that only we can end: the server refuses whatever would commit it, also
   // inside of procedures. (It is one of XA, which costs a statement more.)
   [[nodiscard]] Status begin_guarded();

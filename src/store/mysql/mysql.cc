@@ -31,6 +31,7 @@ Result<std::unique_ptr<MysqlStore>> MysqlStore::open(const std::string& url,
   std::unique_ptr<MysqlStore> store(new MysqlStore(std::move(address), std::move(options)));
   const auto connection = ONCE_TRY(store->connect());
   ONCE_TRY(store->check_settings(*connection));
+  if (!store->makes_tables()) return store;
   ONCE_TRY(migrate_mysql(*connection, store->where()));
   ONCE_TRY(store->read_identity(*connection));
   ONCE_TRY(store->check_own_tables(*connection));

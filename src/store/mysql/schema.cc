@@ -80,7 +80,21 @@ constexpr auto second_step = std::to_array<MysqlChange>({
      "AND table_name = 'once_outbox' AND index_name = 'once_outbox_send_order'"},
 });
 
-constexpr auto steps_of_all = std::to_array<MysqlStep>({first_step, second_step});
+// Messages that wait: by due time, and by key where those that come later wait behind them.
+constexpr auto third_step = std::to_array<MysqlChange>({
+    {"CREATE TABLE IF NOT EXISTS once_deferred (number BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, "
+     "scope INT NOT NULL, source_partition VARBINARY(255) NOT NULL, at_offset BIGINT NOT NULL, "
+     "attempts BIGINT NOT NULL, deferred_ms BIGINT NOT NULL, due_ms BIGINT NOT NULL, "
+     "order_token VARBINARY(16), reason LONGBLOB NOT NULL, id VARBINARY(1024) NOT NULL, "
+     "message_key LONGBLOB NOT NULL, body LONGBLOB NOT NULL, headers LONGBLOB NOT NULL, "
+     "timestamp_ms BIGINT NOT NULL, KEY once_deferred_due (scope, due_ms, number), "
+     "KEY once_deferred_order (scope, order_token, number)) ENGINE = InnoDB"},
+    {"ALTER TABLE once_parked ADD KEY once_parked_id (scope, id)",
+     "SELECT 1 FROM information_schema.statistics WHERE table_schema = database() "
+     "AND table_name = 'once_parked' AND index_name = 'once_parked_id'"},
+});
+
+constexpr auto steps_of_all = std::to_array<MysqlStep>({first_step, second_step, third_step});
 
 Result<std::size_t> version_of(SqlConnection& connection) {
   const auto table =

@@ -2,6 +2,7 @@
 #include "store/mysql/state.h"
 
 #include "store/mysql/connection.h"
+#include "store/mysql/mysql.h"
 #include "store/mysql/schema.h"
 
 namespace once {
@@ -15,6 +16,10 @@ Result<StoreState> mysql_store_state(const std::string& url) {
   const auto version =
       ONCE_TRY(connection->ask("SELECT coalesce(max(version), 0) FROM once_schema"));
   return store_state(static_cast<std::size_t>(version->number(0, 0)), mysql_schema_steps.size());
+}
+
+Result<std::unique_ptr<Store>> open_mysql_store_to_look(const std::string& url) {
+  return MysqlStore::open(url, {.makes_tables = false});
 }
 
 }  // namespace once

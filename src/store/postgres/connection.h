@@ -61,6 +61,7 @@ class PgConnection final : public SqlConnection {
   Status commit() override;
   Status sync() override;
   bool reset() override;
+  Result<StatementShape> describe(std::string_view statement) override;
 
   // A statement with $1, $2, ..., for parameters that are no values, such as arrays.
   [[nodiscard]] Status send_native(std::string_view statement, const Parameters& parameters,
@@ -97,6 +98,9 @@ class PgConnection final : public SqlConnection {
   const Known& known(std::string_view statement);
   Status queue(Pending pending, const Parameters& parameters);
   Status prepare(const std::string& statement, std::string& name);
+  // Waits for what the server says of a statement that it has prepared under this name; an empty
+  // name is that of the last one without a name.
+  Result<std::unique_ptr<SqlAnswer>> ask_shape(const std::string& name, std::string_view statement);
   Status receive(const Pending& pending);
   void receive_sync();
   // Waits for the answers to all that was sent.

@@ -203,17 +203,10 @@ Result<std::vector<ParameterType>> PgConnection::types_in(const EqualWrites& wri
   std::string name;
   ONCE_TRY(prepare(writes.numbered(), name));
   std::string list;
-  const auto take = [&](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
-    if (!answer) return fail(std::move(answer).error());
-    const PGresult* const described = static_cast<PgAnswer&>(**answer).native();
-    for (int i = 0; i < PQnparams(described); ++i)
-      list += fmt::format("{}{}", i == 0 ? "" : ",", PQparamtype(described, i));
-    return {};
-  };
-  if (PQsendDescribePrepared(handle_, name.c_str()) != 1)
-    return fail(broken(SqlStage::statement, writes.numbered()));
-  pending_.push_back({writes.numbered(), take});
-  ONCE_TRY(take_answers());
+  const auto shape = ONCE_TRY(ask_shape(name, writes.numbered()));
+  const PGresult* const described = static_cast<PgAnswer&>(*shape).native();
+  for (int i = 0; i < PQnparams(described); ++i)
+    list += fmt::format("{}{}", i == 0 ? "" : ",", PQparamtype(described, i));
   const auto answer = ONCE_TRY(ask(types_sql, {fmt::format("{{{}}}", list)}));
   for (int row = 0; row < answer->rows(); ++row)
     types.push_back(

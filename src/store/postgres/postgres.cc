@@ -45,6 +45,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& ur
   std::unique_ptr<PostgresStore> store(new PostgresStore(url, std::move(options)));
   const auto connection = ONCE_TRY(store->connect_here());
   ONCE_TRY(store->check_settings(*connection));
+  if (!store->makes_tables()) return store;
   ONCE_TRY(migrate_postgres(*connection, store->where()));
   ONCE_TRY(store->read_identity(*connection));
   ONCE_TRY(store->check_own_tables(*connection));

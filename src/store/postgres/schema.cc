@@ -8,7 +8,7 @@
 namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
-const std::array<std::string_view, 3> postgres_schema_steps = {
+const std::array<std::string_view, 4> postgres_schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL);
 INSERT INTO once_schema VALUES (1);
@@ -151,6 +151,45 @@ ALTER TABLE once_position
 DROP INDEX once_outbox_destination;
 CREATE INDEX once_outbox_order ON once_outbox (destination, target_sequence, number);
 UPDATE once_schema SET version = 3;
+)",
+    // Messages that wait: by due time, and by key where those that come later wait behind them.
+    R"(
+CREATE TABLE once_deferred (
+  number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  scope INTEGER NOT NULL,
+  source_partition BYTEA NOT NULL,
+  at_offset BIGINT NOT NULL,
+  attempts BIGINT NOT NULL,
+  deferred_ms BIGINT NOT NULL,
+  due_ms BIGINT NOT NULL,
+  order_token BYTEA,
+  reason BYTEA NOT NULL,
+  id BYTEA NOT NULL,
+  message_key BYTEA NOT NULL,
+  body BYTEA NOT NULL,
+  headers BYTEA NOT NULL,
+  timestamp_ms BIGINT NOT NULL
+);
+CREATE INDEX once_deferred_due ON once_deferred (scope, due_ms, number);
+CREATE INDEX once_deferred_order ON once_deferred (scope, order_token, number)
+  WHERE order_token IS NOT NULL;
+CREATE INDEX once_parked_id ON once_parked (scope, id);
+
+CREATE OR REPLACE VIEW once_ledger_readable AS
+SELECT encode(scopes.name, 'escape') AS scope,
+  CASE WHEN get_byte(id, 0) = 1 THEN encode(substr(id, 2), 'hex')::uuid::text
+    WHEN get_byte(id, 0) = 0 THEN encode(substr(id, 2), 'escape')
+    ELSE encode(id, 'escape') END AS id,
+  CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked'
+    WHEN 5 THEN 'later' ELSE '?' END AS outcome,
+  encode(result, 'escape') AS result, encode(partitions.name, 'escape') AS partition,
+  at_offset AS "offset",
+  to_timestamp(born_ms / 1000.0) AS born, to_timestamp(recorded_ms / 1000.0) AS recorded,
+  encode(fingerprint, 'hex') AS fingerprint
+FROM once_ledger
+JOIN once_name AS scopes ON scopes.number = scope
+JOIN once_name AS partitions ON partitions.number = source_partition;
+UPDATE once_schema SET version = 4;
 )",
 };
 

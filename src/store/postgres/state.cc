@@ -3,6 +3,7 @@
 
 #include "base/url.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/postgres.h"
 #include "store/postgres/schema.h"
 
 namespace once {
@@ -16,6 +17,10 @@ Result<StoreState> postgres_store_state(const std::string& url) {
   if (table->number(0, 0) == 0) return StoreState::none;
   const auto version = ONCE_TRY(connection->ask("SELECT max(version) FROM once_schema"));
   return store_state(static_cast<std::size_t>(version->number(0, 0)), postgres_schema_steps.size());
+}
+
+Result<std::unique_ptr<Store>> open_postgres_store_to_look(const std::string& url) {
+  return PostgresStore::open(url, {.makes_tables = false});
 }
 
 }  // namespace once

@@ -6,6 +6,7 @@
 
 #include "model/ledger.h"
 #include "model/random.h"
+#include "store/redis/command.h"
 #include "store/redis/position.h"
 #include "store/redis/script.h"
 #include "store/redis/state.h"
@@ -22,7 +23,10 @@ Result<std::unique_ptr<RedisStore>> RedisStore::open(std::string_view url,
                                                      RedisStoreOptions options) {
   RedisAddress address = ONCE_TRY(RedisAddress::parse(url));
   std::unique_ptr<RedisStore> store(new RedisStore(std::move(address), std::move(options)));
-  ONCE_TRY(store->found());
+  if (store->options_.makes_keys)
+    ONCE_TRY(store->found());
+  else
+    ONCE_TRY(store->ask(store->command({"PING"}), RedisStage::open));
   return store;
 }
 
@@ -47,6 +51,27 @@ Status RedisStore::found() {
                             meta.at(1).number()));
   identity_ = meta.at(2).text();
   return {};
+}
+
+// A server may have other names for commands, or none, and other versions count arguments
+// differently. Where a user may not ask about commands, the first message finds out.
+Status RedisStore::check_command(std::span<const std::string> words) {
+  const RedisCommand parsed = ONCE_TRY(RedisCommand::parse(words));
+  const auto answer = ask(command({"COMMAND", "INFO", parsed.name}), RedisStage::read);
+  if (!answer && answer.error().remedy == Remedy::retry) return fail(answer.error());
+  if (!answer) return {};
+  const RedisAnswer info = answer->at(0);
+  if (info.is_nil())
+    return fail(Remedy::stop, "config",
+                fmt::format("{}: the server has no command {}; was it renamed or disabled?",
+                            address_.where(), parsed.name));
+  const std::int64_t arity = info.at(1).number();
+  const auto count = static_cast<std::int64_t>(words.size());
+  if (arity < 0 ? count >= -arity : count == arity) return {};
+  return fail(
+      Remedy::stop, "config",
+      fmt::format("{}: {} takes {}{} words on this server, not {}", address_.where(), parsed.name,
+                  arity < 0 ? "at least " : "", arity < 0 ? -arity : arity, count));
 }
 
 StoreTraits RedisStore::traits() const {

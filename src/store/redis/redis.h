@@ -26,6 +26,9 @@ namespace once {
 
 struct RedisStoreOptions {
   std::size_t idle_connections_max = 16;  // kept for the next call, per server
+  // False: keys of ours that are missing stay so, and the store can only be asked what it is and
+  // about commands.
+  bool makes_keys = true;
   // Added to the server's clock, by which leases are judged. For tests.
   std::function<std::int64_t()> clock_skew_ms = {};
 };
@@ -40,7 +43,9 @@ class RedisStore final : public Store,
                          private Outbox,
                          private Records,
                          private Repairs,
-                         private ClaimStore {
+                         private ClaimStore,
+                         private Deferrals,
+                         private StatementChecker {
  public:
   [[nodiscard]] static Result<std::unique_ptr<RedisStore>> open(std::string_view url,
                                                                 RedisStoreOptions options);
@@ -52,16 +57,19 @@ class RedisStore final : public Store,
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
-  Outbox* outbox() override { return this; }
-  Records* records() override { return this; }
-  Repairs* repairs() override { return this; }
-  ClaimStore* claims() override { return this; }
+  Outbox* outbox() override { return options_.makes_keys ? this : nullptr; }
+  Records* records() override { return options_.makes_keys ? this : nullptr; }
+  Repairs* repairs() override { return options_.makes_keys ? this : nullptr; }
+  ClaimStore* claims() override { return options_.makes_keys ? this : nullptr; }
+  Deferrals* deferrals() override { return options_.makes_keys ? this : nullptr; }
+  StatementChecker* statement_checker() override { return this; }
 
  private:
   friend class RedisTransaction;
 
   RedisStore(RedisAddress address, RedisStoreOptions options);
   Status found();
+  Status check_command(std::span<const std::string> words) override;
 
   std::int64_t skew_ms() const { return options_.clock_skew_ms ? options_.clock_skew_ms() : 0; }
   const RedisPlace& books() const { return keys_.books(); }
@@ -134,6 +142,17 @@ class RedisStore final : public Store,
   Status drop_scope(std::string_view scope, std::string_view reason);
   Result<std::vector<std::string>> parked_ids(std::string_view scope,
                                               std::span<const std::int64_t> numbers);
+
+  // Deferrals (deferrals.cc)
+  Result<DueMessages> due(std::string_view scope, std::size_t count_max) override;
+  Result<std::vector<DeferredRecord>> deferred(std::string_view scope, std::int64_t after_number,
+                                               std::size_t count_max) override;
+  Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
+                std::string_view reason) override;
+  Status abandon(std::string_view scope, std::span<const std::int64_t> numbers,
+                 std::string_view reason) override;
+  Result<std::vector<std::string>> deferred_ids(std::string_view scope,
+                                                std::span<const std::int64_t> numbers);
 
   // Claims (claims.cc)
   struct Claiming;

@@ -115,11 +115,13 @@ Status RedisStore::drop_scope(std::string_view scope, std::string_view reason) {
                  {shard.key("scopes"), shard.key("claims", scope), shard.key("horizon", scope)});
       ONCE_TRY(ask(call.add(scope), RedisStage::write));
     }
-  RedisCall call = script(books(), redis_scripts::drop_scope,
-                          {books().key("scopes"), books().key("operations", store_scope),
-                           books().key("positions", scope), books().key("ledger", scope),
-                           books().key("horizon", scope), books().key("parked", scope),
-                           books().key("claims", scope), books().key("operations", scope)});
+  RedisCall call = script(
+      books(), redis_scripts::drop_scope,
+      {books().key("scopes"), books().key("operations", store_scope),
+       books().key("positions", scope), books().key("ledger", scope), books().key("horizon", scope),
+       books().key("parked", scope), books().key("claims", scope), books().key("operations", scope),
+       books().key("deferred", scope), books().key("due", scope), books().key("order", scope),
+       books().key("deferrals", scope)});
   call.add(scope).add(store_scope).add(action_of(DropScope{})).add(reason);
   ONCE_TRY(ask(call, RedisStage::write));
   return {};

@@ -118,7 +118,7 @@ Result<LedgerRecord> ledger_record(std::string_view id, std::string_view row) {
   record.partition = cutter.short_text();
   if (what >= upper) record.fingerprint = fingerprint_from(cutter.take(FingerprintBytes{}.size()));
   record.outcome.detail = cutter.rest();
-  if (!cutter.ok() || what % upper > static_cast<unsigned>(Outcome::Kind::parked))
+  if (!cutter.ok() || what % upper > static_cast<unsigned>(Outcome::Kind::later))
     return spoiled("a row of the ledger");
   return record;
 }

@@ -68,6 +68,17 @@ local function row_at(stream, number)
   return redis.call('XRANGE', stream, number .. '-0', number .. '-0')[1]
 end
 
+-- A deferred message as deferral.h keeps it.
+local function deferred_row(attempts, now, due, token, reason, rest)
+  return table.concat({attempts, now, due, token, #reason}, ' ') .. ' ' .. reason .. rest
+end
+
+-- Its order, and what never changes of it.
+local function deferred_parts(row)
+  local first, last, token, length = row:find('^%d+ %d+ %d+ (%S+) (%d+) ')
+  return token, row:sub(last + 1 + length)
+end
+
 -- A server without memory refuses a script's first write if that takes some, and no later one. What
 -- forgets or finishes must go through: so this does not take any, and changes nothing.
 local function write_also_when_full(key) redis.call('PERSIST', key) end
@@ -79,36 +90,47 @@ local function in_pieces(words, work)
 end
 )lua";
 
+}  // namespace
+
 RedisScript made_of(std::string_view text) {
   return RedisScript(std::string(tools) + std::string(text));
 }
 
-}  // namespace
-
-// keys: 1 scopes, 2 positions, 3 ledger, 4 horizon, 5 parked, 6 operations, 7 destinations; then
-//       a stream for each destination; the keys that were read; the keys to be written.
+// keys: 1 scopes, 2 positions, 3 ledger, 4 horizon, 5 parked, 6 operations, 7 destinations,
+//       8 deferred, 9 due, 10 order, 11 the last number of a deferred message; then a stream for
+//       each destination; the keys that were read; the keys to be written.
 // words: 2 scope, 3 the oldest birth of the new ids, then how many there are of each:
 //        4 moves (partition, from, to, settled, waiting, `1` if drained, witness in two words;
 //        `-1` for what is not set), 5 new ids (id, row), 6 freed ids (id), 7 parked messages
 //        (nine fields and values; `at` is added), 8 destinations (name), 9 outbox rows (which
 //        destination, five fields and values), 10 reads (`=` and the value, or `-`), 11 writes
-//        (`=` and the value, or `-`).
+//        (`=` and the value, or `-`), 12 commands (last), 13 messages that were due (number,
+//        attempts), 14 ids that are had again (id, outcome, row or nothing), 15 changes of deferred
+//        messages (number, attempts or `-` if it waits no longer, delay, reason), 16 messages to be
+//        deferred (attempts, delay, order, reason, rest), 17 ids that are no longer parked.
 const RedisScript commit = made_of(R"lua(
 local moves, fresh, freed = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local parked, destinations, rows = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local reads, writes, commands = tonumber(ARGV[10]), tonumber(ARGV[11]), tonumber(ARGV[12])
-local first_fresh = 13 + 8 * moves
+local dues, resumed, changes = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
+local deferred, unparked = tonumber(ARGV[16]), tonumber(ARGV[17])
+local first_fresh = 18 + 8 * moves
 local first_freed = first_fresh + 2 * fresh
 local first_parked = first_freed + freed
 local first_destination = first_parked + 18 * parked
 local first_row = first_destination + destinations
 local first_read = first_row + 11 * rows
 local first_write = first_read + reads
-local first_key = 8 + destinations
+local first_due = first_write + writes
+local first_resumed = first_due + 2 * dues
+local first_change = first_resumed + 3 * resumed
+local first_deferred = first_change + 4 * changes
+local first_unparked = first_deferred + 5 * deferred
+local first_key = 12 + destinations
 
 -- Does everything still hold that this transaction has seen?
 local moved = {}
-for i = 13, first_fresh - 1, 8 do
+for i = 18, first_fresh - 1, 8 do
   local offset, fence, rest = position_at(KEYS[2], ARGV[i])
   local is = offset .. ' ' .. fence
   if is ~= ARGV[i + 1] then return {'fenced', ARGV[i], is} end
@@ -133,6 +155,16 @@ if fresh + freed > 0 then
   end)
   if taken then return {'conflict', 'an id'} end
 end
+for i = first_due, first_resumed - 1, 2 do
+  local row = redis.call('HGET', KEYS[8], ARGV[i])
+  if not row or row:match('^%d+') ~= ARGV[i + 1] then
+    return {'conflict', 'a message that waits'}
+  end
+end
+for i = first_resumed, first_change - 1, 3 do
+  local row = redis.call('HGET', KEYS[3], ARGV[i])
+  if not row or row:byte(1) % 16 ~= tonumber(ARGV[i + 1]) then return {'conflict', 'an id'} end
+end
 for i = 0, reads - 1 do
   local value = redis.call('GET', KEYS[first_key + i])
   if (value and '=' .. value or '-') ~= ARGV[first_read + i] then
@@ -151,7 +183,25 @@ if parked > 0 then
   operation, number = last_number(KEYS[6]), last_number(KEYS[5])
 end
 if rows > 0 then redis.call('SCARD', KEYS[7]) end
-for i = 1, destinations do numbers[i] = last_number(KEYS[7 + i]) end
+for i = 1, destinations do numbers[i] = last_number(KEYS[11 + i]) end
+local last_deferred, freed_rows = 0, {}
+if changes + deferred > 0 then
+  redis.call('HLEN', KEYS[8])
+  redis.call('ZCARD', KEYS[9])
+  redis.call('ZCARD', KEYS[10])
+  last_deferred = tonumber(redis.call('GET', KEYS[11]) or '0')
+end
+if unparked > 0 then
+  local ids, from = {}, '-'
+  for i = first_unparked, first_unparked + unparked - 1 do ids[ARGV[i]] = true end
+  repeat
+    local page = redis.call('XRANGE', KEYS[5], from, '+', 'COUNT', 1000)
+    for _, row in ipairs(page) do
+      if ids[row[2][12]] then freed_rows[#freed_rows + 1] = row[1] end
+    end
+    if #page > 0 then from = digits(page[#page][1]:match('^%d+') + 1) .. '-0' end
+  until #page < 1000
+end
 
 -- Commands of the handler can fail. Each notes before it runs how it is undone: one that fails, or
 -- has another reply than expected, undoes itself and those before it, and nothing has happened.
@@ -215,7 +265,7 @@ local function is_expected(reply, is, at_least)
   if is ~= '' and number ~= tonumber(is) then return false end
   return at_least == '' or (number ~= nil and number >= tonumber(at_least))
 end
-local at = first_write + writes
+local at = first_unparked + unparked
 for i = 1, commands do
   local count, key = tonumber(ARGV[at]), KEYS[first_key + reads + writes + tonumber(ARGV[at + 1])]
   local name, is, at_least = ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
@@ -230,11 +280,42 @@ for i = 1, commands do
 end
 
 -- From here on nothing can fail.
-if moves + fresh + parked > 0 then redis.call('SADD', KEYS[1], ARGV[2]) end
+if moves + fresh + parked + deferred > 0 then redis.call('SADD', KEYS[1], ARGV[2]) end
 in_pieces(moved, function(...) redis.call('HSET', KEYS[2], ...) end)
 for i = first_fresh, first_freed - 1, words_max do
   redis.call('HSET', KEYS[3], unpack(ARGV, i, math.min(i + words_max, first_freed) - 1))
 end
+for i = first_resumed, first_change - 1, 3 do
+  if ARGV[i + 2] == '' then
+    redis.call('HDEL', KEYS[3], ARGV[i])
+  else
+    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 2])
+  end
+end
+in_pieces(freed_rows, function(...) redis.call('XDEL', KEYS[5], ...) end)
+for i = first_change, first_deferred - 1, 4 do
+  local row = redis.call('HGET', KEYS[8], ARGV[i])
+  local token, rest = deferred_parts(row)
+  if ARGV[i + 1] == '-' then
+    redis.call('HDEL', KEYS[8], ARGV[i])
+    redis.call('ZREM', KEYS[9], ARGV[i])
+    redis.call('ZREM', KEYS[10], token .. ':' .. ARGV[i])
+  else
+    local due = digits(now_ms() + ARGV[i + 2])
+    redis.call('HSET', KEYS[8], ARGV[i],
+      deferred_row(ARGV[i + 1], digits(now_ms()), due, token, ARGV[i + 3], rest))
+    redis.call('ZADD', KEYS[9], due, ARGV[i])
+  end
+end
+for i = first_deferred, first_unparked - 1, 5 do
+  last_deferred = last_deferred + 1
+  local name, due = string.format('%016.0f', last_deferred), digits(now_ms() + ARGV[i + 1])
+  redis.call('HSET', KEYS[8], name,
+    deferred_row(ARGV[i], digits(now_ms()), due, ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]))
+  redis.call('ZADD', KEYS[9], due, name)
+  if ARGV[i + 2] ~= '-' then redis.call('ZADD', KEYS[10], 0, ARGV[i + 2] .. ':' .. name) end
+end
+if deferred > 0 then redis.call('SET', KEYS[11], digits(last_deferred)) end
 for i = first_parked, first_destination - 1, 18 do
   number, operation = number + 1, operation + 1
   redis.call('XADD', KEYS[5], digits(number) .. '-0', 'at', digits(now_ms()),
@@ -245,7 +326,7 @@ for i = first_destination, first_row - 1 do redis.call('SADD', KEYS[7], ARGV[i])
 for i = first_row, first_read - 1, 11 do
   local to = tonumber(ARGV[i])
   numbers[to] = numbers[to] + 1
-  redis.call('XADD', KEYS[7 + to], digits(numbers[to]) .. '-0', unpack(ARGV, i + 1, i + 10))
+  redis.call('XADD', KEYS[11 + to], digits(numbers[to]) .. '-0', unpack(ARGV, i + 1, i + 10))
 end
 for i = 0, writes - 1 do
   local key, value = KEYS[first_key + reads + i], ARGV[first_write + i]
@@ -359,7 +440,9 @@ return {full == 1 and ARGV[2] or page[1], gone, full}
 
 }  // namespace
 
-const RedisScript sweep_ledger = sweep_with("return is_less(row:sub(2, 9), below)");
+// What waits (outcome 5) is not settled: its id is not forgotten.
+const RedisScript sweep_ledger =
+    sweep_with("return row:byte(1) % 16 ~= 5 and is_less(row:sub(2, 9), below)");
 
 // Settled, or given up because its owner is lost.
 const RedisScript sweep_claims = sweep_with(R"lua(

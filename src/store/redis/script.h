@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "store/redis/call.h"
 
 namespace once {
@@ -10,6 +12,9 @@ namespace once {
 // from its first write on nothing can fail any more. Memory and disk are looked at by the server
 // before the first write, and not again.
 namespace redis_scripts {
+
+// A script with the functions that all of them may use before it.
+RedisScript made_of(std::string_view text);
 
 extern const RedisScript commit;
 extern const RedisScript take;
@@ -31,6 +36,11 @@ extern const RedisScript force_id;
 extern const RedisScript drop_scope;
 extern const RedisScript replay;
 extern const RedisScript drop;
+
+extern const RedisScript due_messages;  // writes nothing, like the next
+extern const RedisScript due_behind;
+extern const RedisScript hasten;
+extern const RedisScript abandon;
 
 extern const RedisScript claim;
 extern const RedisScript renew_claims;

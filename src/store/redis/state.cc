@@ -4,6 +4,7 @@
 #include "store/redis/address.h"
 #include "store/redis/keys.h"
 #include "store/redis/nodes.h"
+#include "store/redis/redis.h"
 
 namespace once {
 
@@ -15,6 +16,10 @@ Result<StoreState> redis_store_state(const std::string& url) {
   const auto answers = ONCE_TRY(nodes.ask(std::span(&call, 1), RedisStage::read));
   return store_state(static_cast<std::size_t>(answers.at(0).number()),
                      static_cast<std::size_t>(redis_layout_version));
+}
+
+Result<std::unique_ptr<Store>> open_redis_store_to_look(const std::string& url) {
+  return RedisStore::open(url, {.makes_keys = false});
 }
 
 }  // namespace once

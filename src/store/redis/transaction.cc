@@ -87,8 +87,10 @@ Verdict RedisTransaction::verdict_of(const Entry& entry, const Looked& looked) {
   };
   std::string id(entry.id);
   if (const auto ours = fresh_.find(id); ours != fresh_.end()) return compared(ours->second);
-  if (const auto stored = looked.records.find(entry.id); stored != looked.records.end())
+  if (const auto stored = looked.records.find(entry.id); stored != looked.records.end()) {
+    if (entry.deferral.number != 0 || entry.replays_parked) resumable_[id] = stored->second;
     return compared(stored->second);
+  }
   const std::int64_t born_ms = ledger_time(entry.born_ms);
   if (born_ms < looked.horizon_ms) return {.kind = Verdict::Kind::too_old, .stored = {}};
   LedgerRecord record{id,          entry.fingerprint, {},
@@ -103,7 +105,11 @@ Result<std::vector<Verdict>> RedisTransaction::admit(std::span<const Entry> entr
   ONCE_TRY(check_entries(entries));
   if (entries.empty()) return std::vector<Verdict>{};
   for (const Entry& entry : entries) ONCE_TRY(check_partition(entry.partition));
-  const Looked looked = ONCE_TRY(keep(look(entries)));
+  return keep(admit_resuming(entries));
+}
+
+Result<std::vector<Verdict>> RedisTransaction::admit_plain(std::span<const Entry> entries) {
+  const Looked looked = ONCE_TRY(look(entries));
   std::vector<Verdict> verdicts;
   verdicts.reserve(entries.size());
   for (const Entry& entry : entries) verdicts.push_back(verdict_of(entry, looked));
@@ -126,6 +132,8 @@ Status RedisTransaction::settle(const Delivery& delivery, const Outcome& outcome
     record->second.outcome = outcome;
   }
   if (outcome.kind == Outcome::Kind::parked) park(delivery, outcome.detail);
+  if (outcome.kind == Outcome::Kind::later || delivery.deferral.number != 0)
+    change_deferral(delivery, outcome);
   return {};
 }
 
@@ -259,15 +267,17 @@ Status RedisTransaction::refused_command(const RedisAnswer& answer) const {
 
 bool RedisTransaction::is_empty() const {
   return moves_.empty() && fresh_.empty() && freed_.empty() && parked_.empty() &&
-         enqueued_.empty() && read_.empty() && written_.empty() && commands_.empty();
+         enqueued_.empty() && read_.empty() && written_.empty() && commands_.empty() &&
+         changes_.empty() && deferred_.empty();
 }
 
 std::vector<std::string> RedisTransaction::commit_keys() const {
   const RedisPlace& books = store_.books();
-  std::vector<std::string> keys{books.key("scopes"),         books.key("positions", scope_),
-                                books.key("ledger", scope_), books.key("horizon", scope_),
-                                books.key("parked", scope_), books.key("operations", scope_),
-                                books.key("destinations")};
+  std::vector<std::string> keys{
+      books.key("scopes"),          books.key("positions", scope_), books.key("ledger", scope_),
+      books.key("horizon", scope_), books.key("parked", scope_),    books.key("operations", scope_),
+      books.key("destinations"),    books.key("deferred", scope_),  books.key("due", scope_),
+      books.key("order", scope_),   books.key("deferrals", scope_)};
   for (const std::string& destination : destinations_)
     keys.push_back(books.key("outbox", destination));
   for (const auto& [key, value] : read_) keys.push_back(key);
@@ -278,20 +288,34 @@ std::vector<std::string> RedisTransaction::commit_keys() const {
 
 Result<RedisCall> RedisTransaction::commit_call() const {
   std::int64_t oldest = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [id, record] : fresh_) oldest = std::min(oldest, record.born_ms);
-  for (const auto& [id, born_ms] : freed_) oldest = std::min(oldest, born_ms);
+  std::vector<const LedgerRecord*> fresh;
+  for (const auto& [id, record] : fresh_)
+    if (!resumed_.contains(id)) fresh.push_back(&record);
+  std::vector<std::string_view> freed;
+  for (const LedgerRecord* record : fresh) oldest = std::min(oldest, record->born_ms);
+  for (const auto& [id, born_ms] : freed_) {
+    if (resumed_.contains(id)) continue;
+    freed.push_back(id);
+    oldest = std::min(oldest, born_ms);
+  }
+  const auto unparked = std::count_if(resumed_.begin(), resumed_.end(), [](const auto& one) {
+    return one.second == Outcome::Kind::parked;
+  });
   RedisCall call(store_.books().slot(), redis_scripts::commit, commit_keys());
   call.add(store_.skew_ms()).add(scope_).add(eight_bytes(oldest));
   for (const std::size_t count :
-       {moves_.size(), fresh_.size(), freed_.size(), parked_.size(), destinations_.size(),
-        enqueued_.size(), read_.size(), written_.size(), commands_.size()})
+       {moves_.size(), fresh.size(), freed.size(), parked_.size(), destinations_.size(),
+        enqueued_.size(), read_.size(), written_.size(), commands_.size(), due_.size(),
+        resumed_.size(), changes_.size(), deferred_.size(), static_cast<std::size_t>(unparked)})
     call.add(static_cast<std::int64_t>(count));
   add_moves(call);
-  for (const auto& [id, record] : fresh_) call.add(CompactId(id).bytes()).add(ledger_row(record));
-  for (const auto& [id, born_ms] : freed_) call.add(CompactId(id).bytes());
+  for (const LedgerRecord* record : fresh)
+    call.add(CompactId(record->id).bytes()).add(ledger_row(*record));
+  for (const std::string_view id : freed) call.add(CompactId(id).bytes());
   add_rows(call);
   for (const auto& [key, value] : read_) call.add(maybe(value));
   for (const auto& [key, one] : written_) call.add(maybe(one.value));
+  add_deferrals(call);
   add_commands(call);
   if (call.words() > words_max)
     return fail(Remedy::stop, "limit",

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/resuming.h"
 #include "store/redis/command.h"
 #include "store/redis/redis.h"
 
@@ -21,7 +22,7 @@ namespace once {
 // A transaction of a RedisStore: what it read and what it will write, until `commit` has a script
 // check the one and do the other. `admit` and the first `get` of a key are a round trip, all other
 // calls are none. Used by one thread.
-class RedisTransaction final : public KeyValueTransaction {
+class RedisTransaction final : public KeyValueTransaction, private Resuming {
  public:
   RedisTransaction(RedisStore& store, std::string_view scope) : store_(store), scope_(scope) {}
 
@@ -56,6 +57,30 @@ class RedisTransaction final : public KeyValueTransaction {
     std::optional<std::string> value;
     std::optional<std::size_t> message;  // whose it is
   };
+  struct Deferred {
+    std::uint32_t attempts;
+    std::int64_t after_ms;
+    std::string token;
+    std::string reason;
+    std::string rest;
+  };
+  struct Change {  // of a deferred message
+    bool waits;
+    std::uint32_t attempts;
+    std::int64_t after_ms;
+    std::string reason;
+  };
+  // Questions whose answers are fetched together.
+  struct AskedGone {
+    Deferral deferral;
+    std::string_view id;
+    bool* gone;
+  };
+  struct AskedBehind {
+    std::string token;
+    std::int64_t number;
+    Verdict* verdict;
+  };
   // What the ledger said about the ids of a span.
   struct Looked {
     std::unordered_map<std::string_view, LedgerRecord> records;
@@ -73,6 +98,14 @@ class RedisTransaction final : public KeyValueTransaction {
   Result<Looked> look(std::span<const Entry> entries);
   Verdict verdict_of(const Entry& entry, const Looked& looked);
   void park(const Delivery& delivery, const std::string& reason);
+  // Messages that wait (deferrals.cc).
+  Result<std::vector<Verdict>> admit_plain(std::span<const Entry> entries) override;
+  Status ask_gone(const Entry& entry, bool& gone) override;
+  Status resume(const Entry& entry, Outcome::Kind from) override;
+  Status ask_behind(const Entry& entry, Verdict& verdict) override;
+  Status await_answers() override;
+  void change_deferral(const Delivery& delivery, const Outcome& outcome);
+  void add_deferrals(RedisCall& call) const;
   Result<std::string> full_key(std::string_view key) const;
   Status write(std::string_view key, std::optional<std::string> value);
   Status command_now(std::span<const std::string> words, const ExpectReply& expect);
@@ -94,8 +127,15 @@ class RedisTransaction final : public KeyValueTransaction {
   std::optional<Error> doom_;
 
   std::map<std::string, Move, std::less<>> moves_;
-  std::unordered_map<std::string, LedgerRecord> fresh_;      // by id
-  std::vector<std::pair<std::string, std::int64_t>> freed_;  // admitted, then without an effect
+  std::unordered_map<std::string, LedgerRecord> fresh_;         // by id
+  std::vector<std::pair<std::string, std::int64_t>> freed_;     // admitted, then without an effect
+  std::map<std::string, LedgerRecord, std::less<>> resumable_;  // records that may be had again ...
+  std::map<std::string, Outcome::Kind, std::less<>> resumed_;   // ... and were, with their outcome
+  std::map<std::int64_t, std::uint32_t> due_;  // deferrals that were admitted, with their attempts
+  std::map<std::int64_t, Change> changes_;
+  std::vector<Deferred> deferred_;
+  std::vector<AskedGone> asked_gone_;
+  std::vector<AskedBehind> asked_behind_;
   std::vector<Parked> parked_;
   std::vector<std::string> destinations_;
   std::vector<Enqueued> enqueued_;

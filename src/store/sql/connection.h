@@ -2,6 +2,7 @@
 #pragma once
 
 #include <once/sql.h>
+#include <once/store.h>
 
 #include <charconv>
 #include <cstdint>
@@ -89,6 +90,10 @@ class SqlConnection {
   // Ends what is open and restores the session, so that the connection can be used again; false: it
   // is of no use.
   [[nodiscard]] virtual bool reset() = 0;
+  // Lets the server prepare a statement, where it can, and does not run it. Nothing may be queued.
+  [[nodiscard]] virtual Result<StatementShape> describe(std::string_view) {
+    return StatementShape{.unchecked = "this server cannot be asked"};
+  }
   // A handler may change settings of the session, or leave something in it.
   void expect_session_change() { session_changed_ = true; }
 

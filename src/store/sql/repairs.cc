@@ -118,7 +118,7 @@ Status ServerStore::restart_destination(SqlConnection& connection, std::string_v
 // Positions first: this waits for an owner that is about to commit, and fences it.
 Status ServerStore::drop_scope(SqlConnection& connection, std::int64_t scope) {
   for (const char* table : {"once_position", "once_ledger", "once_horizon", "once_parked",
-                            "once_claim", "once_operation"})
+                            "once_claim", "once_deferred", "once_operation"})
     ONCE_TRY(connection.send(fmt::format("DELETE FROM {} WHERE scope = ?", table), {scope}));
   return {};
 }

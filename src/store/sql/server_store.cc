@@ -212,7 +212,8 @@ Result<Forgotten> ServerStore::forget(std::string_view scope, std::int64_t horiz
         {number}));
     const std::int64_t horizon = stored->rows() == 0 ? 0 : stored->number(0, 0);
     Forgotten forgotten;
-    for (const Old& old : {Old{"once_ledger", "", number, horizon},
+    // What waits (outcome 5) is not settled: its id is not forgotten.
+    for (const Old& old : {Old{"once_ledger", "AND outcome <> 5", number, horizon},
                            Old{"once_claim", "AND state IN (3, 4)", number, horizon}}) {
       const std::size_t left = rows_max - forgotten.rows;
       const auto gone = static_cast<std::size_t>(ONCE_TRY(delete_old(connection, old, left)));

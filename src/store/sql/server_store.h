@@ -41,6 +41,9 @@ inline constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::
 
 struct ServerStoreOptions {
   std::size_t idle_connections_max = 16;  // kept for the next transaction
+  // False: tables of ours that are missing or of an older version stay so, and the store can only
+  // be asked what it is and about statements.
+  bool makes_tables = true;
   // Added to the server's clock, by which leases are judged. For tests.
   std::function<std::int64_t()> clock_skew_ms = {};
 };
@@ -51,7 +54,9 @@ class ServerStore : public Store,
                     private Outbox,
                     private Records,
                     private Repairs,
-                    private ClaimStore {
+                    private ClaimStore,
+                    private Deferrals,
+                    private StatementChecker {
  public:
   // A connection on loan; given back when it goes, unless it is broken.
   class Lease {
@@ -78,10 +83,12 @@ class ServerStore : public Store,
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
-  Outbox* outbox() override { return this; }
-  Records* records() override { return this; }
-  Repairs* repairs() override { return this; }
-  ClaimStore* claims() override { return this; }
+  Outbox* outbox() override { return makes_tables() ? this : nullptr; }
+  Records* records() override { return makes_tables() ? this : nullptr; }
+  Repairs* repairs() override { return makes_tables() ? this : nullptr; }
+  ClaimStore* claims() override { return makes_tables() ? this : nullptr; }
+  Deferrals* deferrals() override { return makes_tables() ? this : nullptr; }
+  StatementChecker* statement_checker() override { return this; }
 
  protected:
   // `where` is what people may see of the URL.
@@ -113,6 +120,7 @@ class ServerStore : public Store,
                                               const std::vector<SqlName>& names) = 0;
 
   const std::string& where() const { return where_; }
+  bool makes_tables() const { return options_.makes_tables; }
   Result<Lease> lend();
   // Called once, when the schema is there. The first program that finds no identity makes one.
   Status read_identity(SqlConnection& connection);
@@ -151,6 +159,8 @@ class ServerStore : public Store,
   // The row of a position, made where there is none, and locked until the end of the transaction.
   Result<Locked> lock_position(SqlConnection& connection, std::int64_t scope,
                                std::int64_t partition);
+  // StatementChecker (tables.cc)
+  Result<StatementShape> prepare(std::string_view statement) override;
   // Refuses a handler's statement that writes what is not transactional. Believed for a minute.
   Status check_tables(std::string_view statement);
   Status log_operation(SqlConnection& connection, std::int64_t scope, std::string_view action,
@@ -208,6 +218,17 @@ class ServerStore : public Store,
   static Status drop_scope(SqlConnection& connection, std::int64_t scope);
   Result<std::string> unpark(SqlConnection& connection, std::string_view scope,
                              std::int64_t scope_number, std::int64_t number);
+
+  // Deferrals (deferrals.cc)
+  Result<DueMessages> due(std::string_view scope, std::size_t count_max) override;
+  Result<std::vector<DeferredRecord>> deferred(std::string_view scope, std::int64_t after_number,
+                                               std::size_t count_max) override;
+  Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
+                std::string_view reason) override;
+  Status abandon(std::string_view scope, std::span<const std::int64_t> numbers,
+                 std::string_view reason) override;
+  Result<std::string> lock_deferred(SqlConnection& connection, std::string_view scope,
+                                    std::int64_t scope_number, std::int64_t number);
 
   // Claims (claims.cc)
   Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,

@@ -3,6 +3,7 @@
 // survives.
 #include <fmt/format.h>
 
+#include "model/handler_statement.h"
 #include "store/sql/server_store.h"
 #include "store/sql/waves.h"
 
@@ -34,6 +35,16 @@ Status ServerStore::check_tables(std::string_view statement) {
   if (checked_.size() >= statements_checked_max) checked_.clear();
   checked_.insert_or_assign(std::string(statement), now);
   return {};
+}
+
+Result<StatementShape> ServerStore::prepare(std::string_view statement) {
+  ONCE_TRY(check_handler_statement(statement, words_.dialect));
+  auto shape = [&]() -> Result<StatementShape> {
+    const Lease lease = ONCE_TRY(lend());
+    return lease->describe(statement);
+  }();
+  if (shape) ONCE_TRY(check_tables(statement));
+  return shape;
 }
 
 }  // namespace once

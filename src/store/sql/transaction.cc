@@ -126,10 +126,10 @@ Result<std::vector<Verdict>> ServerTransaction::admit(std::span<const Entry> ent
   ONCE_TRY(check_open());
   ONCE_TRY(check_entries(entries));
   if (entries.empty()) return std::vector<Verdict>{};
-  return keep(admit_now(entries));
+  return keep(admit_resuming(entries));
 }
 
-Result<std::vector<Verdict>> ServerTransaction::admit_now(std::span<const Entry> entries) {
+Result<std::vector<Verdict>> ServerTransaction::admit_plain(std::span<const Entry> entries) {
   Admission admission(entries);
   for (Admission::Known& known : admission.known())
     known.partition = ONCE_TRY(store_.number_of(admission.entry(known).partition));
@@ -190,8 +190,11 @@ Status ServerTransaction::settle_now(const Delivery& delivery, const Outcome& ou
           {static_cast<int>(outcome.kind), Blob{outcome.detail}, scope_number_, Blob{id.bytes()}}));
     }
   }
-  if (outcome.kind == Outcome::Kind::parked) return park(delivery, outcome.detail);
-  return {};
+  if (outcome.kind == Outcome::Kind::parked) ONCE_TRY(park(delivery, outcome.detail));
+  if (outcome.kind == Outcome::Kind::later) return put_off(delivery, outcome);
+  if (delivery.deferral.number == 0) return {};
+  return connection().send("DELETE FROM once_deferred WHERE number = ?",
+                           {delivery.deferral.number});
 }
 
 Status ServerTransaction::park(const Delivery& delivery, const std::string& reason) {

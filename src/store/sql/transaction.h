@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/resuming.h"
 #include "store/sql/server_store.h"
 
 namespace once {
@@ -56,7 +57,7 @@ class Admission {
 
 // A transaction on a connection of its own. Writes are queued; `admit`, `run`, `query` and `commit`
 // wait for the server. An error dooms the transaction: every later call answers it.
-class ServerTransaction : public SqlTransaction {
+class ServerTransaction : public SqlTransaction, private Resuming {
  public:
   ServerTransaction(ServerStore& store, std::int64_t scope_number, std::string_view scope,
                     ServerStore::Lease lease)
@@ -108,11 +109,17 @@ class ServerTransaction : public SqlTransaction {
                      const Progress& progress);
   Status send_advance(std::int64_t partition, const Position& from, std::int64_t to,
                       const Progress& progress, SqlConnection::Then then);
-  Result<std::vector<Verdict>> admit_now(std::span<const Entry> entries);
+  Result<std::vector<Verdict>> admit_plain(std::span<const Entry> entries) override;
   // Tells mismatches with records where those are; the only ones to pay for it.
   Status name_partitions(const Admission& admission, std::vector<Verdict>& verdicts);
   Status settle_now(const Delivery& delivery, const Outcome& outcome);
   Status park(const Delivery& delivery, const std::string& reason);
+  // Messages that wait (deferrals.cc).
+  Status ask_gone(const Entry& entry, bool& gone) override;
+  Status resume(const Entry& entry, Outcome::Kind from) override;
+  Status ask_behind(const Entry& entry, Verdict& verdict) override;
+  Status await_answers() override { return connection().sync(); }
+  Status put_off(const Delivery& delivery, const Outcome& outcome);
   Status enqueue_now(std::string_view destination, const Message& message);
   Status commit_now();
   // Of a handler's statement; once for each.

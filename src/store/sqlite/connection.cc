@@ -97,6 +97,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path,
 
 Status Connection::configure(const ConnectionOptions& options) {
   sqlite3_busy_timeout(handle_, static_cast<int>(options.busy_ms_max));
+  if (!options.looks_only) ONCE_TRY(configure_file(options));
+  sqlite3_set_authorizer(handle_, authorize, this);
+  return {};
+}
+
+Status Connection::configure_file(const ConnectionOptions& options) {
   // SQLite before 3.51.3 can damage a file when one connection checkpoints while another writes:
   // only the writer does, and only while nobody else may write.
   sqlite3_wal_hook(handle_, remember_wal_pages, this);
@@ -127,7 +133,6 @@ Status Connection::configure(const ConnectionOptions& options) {
     return fail(error(code, "add functions", SqliteStage::open));
   if (const int code = feed_.attach(handle_); code != SQLITE_OK)
     return fail(error(code, "make the table of entries", SqliteStage::open));
-  sqlite3_set_authorizer(handle_, authorize, this);
   return {};
 }
 

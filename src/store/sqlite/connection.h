@@ -49,6 +49,7 @@ class Statement {
   std::size_t parameters() const {
     return static_cast<std::size_t>(sqlite3_bind_parameter_count(handle_));
   }
+  std::size_t columns() const { return static_cast<std::size_t>(sqlite3_column_count(handle_)); }
 
  private:
   sqlite3_stmt* handle_;
@@ -56,6 +57,7 @@ class Statement {
 
 struct ConnectionOptions {
   bool writes = true;
+  bool looks_only = false;  // no setting of the file is changed, and none is required
   std::string synchronous = "FULL";
   std::int64_t cache_bytes_max = 64 << 20;
   std::int64_t busy_ms_max = 10'000;  // for how long to wait for another process
@@ -114,6 +116,7 @@ class Connection {
 
   Connection(std::string where, sqlite3* handle) : where_(std::move(where)), handle_(handle) {}
   Status configure(const ConnectionOptions& options);
+  Status configure_file(const ConnectionOptions& options);
   Result<sqlite3_stmt*> compile(std::string_view sql, Cache& cache);
   static void clear(Cache& cache);
   static int authorize(void* self, int action, const char* first, const char* second,

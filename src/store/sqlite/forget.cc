@@ -87,7 +87,7 @@ Result<SqliteStore::Findings> SqliteStore::search(std::string_view scope, const 
   return read([&](Connection& reader) -> Result<Findings> {
     Findings found{{}, sweep.after_id, false};
     Statement statement = ONCE_TRY(reader.prepare(
-        "SELECT id, born_ms FROM once_ledger "
+        "SELECT id, born_ms, outcome FROM once_ledger "
         "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id > ? ORDER BY id"));
     statement.bind_text(1, scope);
     statement.bind_blob(2, sweep.after_id);
@@ -96,7 +96,8 @@ Result<SqliteStore::Findings> SqliteStore::search(std::string_view scope, const 
       found.complete = code == SQLITE_DONE;
       if (found.complete) return found;
       if (code != SQLITE_ROW) return fail(reader.error(code, "search the ledger"));
-      const bool old = statement.number(1) < sweep.horizon_ms;
+      const bool waits = statement.number(2) == static_cast<int>(Outcome::Kind::later);
+      const bool old = statement.number(1) < sweep.horizon_ms && !waits;
       if (old && found.ids.size() == rows_max) return found;
       found.last_id = statement.bytes(0);
       if (old) found.ids.push_back(found.last_id);
@@ -113,8 +114,9 @@ Result<std::size_t> SqliteStore::erase(std::string_view scope, const std::vector
     // It may have been set back since they were found.
     const std::int64_t below_ms = std::min(horizon_ms, ONCE_TRY(stored_horizon_ms(writer, number)));
     for (const std::string& id : ids) {
-      ONCE_TRY(writer.run("DELETE FROM once_ledger WHERE scope = ? AND id = ? AND born_ms < ?",
-                          {number, Blob{id}, below_ms}));
+      ONCE_TRY(writer.run(
+          "DELETE FROM once_ledger WHERE scope = ? AND id = ? AND born_ms < ? AND outcome <> ?",
+          {number, Blob{id}, below_ms, static_cast<int>(Outcome::Kind::later)}));
       rows += static_cast<std::size_t>(writer.changes());
     }
     return rows;

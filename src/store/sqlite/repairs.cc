@@ -109,7 +109,7 @@ Status SqliteStore::restart_destination(Connection& writer, const RestartDestina
 
 Status SqliteStore::drop_scope(Connection& writer, std::int64_t scope) {
   for (const char* table : {"once_position", "once_ledger", "once_horizon", "once_parked",
-                            "once_claim", "once_operation"})
+                            "once_claim", "once_deferred", "once_operation"})
     ONCE_TRY(writer.run(fmt::format("DELETE FROM {} WHERE scope = ?", table), {scope}));
   return {};
 }

@@ -11,7 +11,7 @@ namespace once {
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
 // order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
-const std::array<std::string_view, 5> schema_steps = {
+const std::array<std::string_view, 6> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO once_schema VALUES (1);
@@ -174,6 +174,50 @@ ALTER TABLE once_position ADD COLUMN witness_digest INTEGER NOT NULL DEFAULT 0;
 
 DROP INDEX once_outbox_destination;
 CREATE INDEX once_outbox_order ON once_outbox (destination, sequence);
+)",
+    // Messages that wait: by due time, and by key where those that come later wait behind them.
+    R"(
+UPDATE once_schema SET version = 6;
+
+CREATE TABLE once_deferred (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  scope INTEGER NOT NULL,
+  partition TEXT NOT NULL,
+  offset INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  deferred_ms INTEGER NOT NULL,
+  due_ms INTEGER NOT NULL,
+  order_token BLOB,
+  reason TEXT NOT NULL,
+  id BLOB NOT NULL,
+  key BLOB NOT NULL,
+  body BLOB NOT NULL,
+  headers BLOB NOT NULL,
+  timestamp_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX once_deferred_due ON once_deferred (scope, due_ms);
+CREATE INDEX once_deferred_order ON once_deferred (scope, order_token)
+  WHERE order_token IS NOT NULL;
+
+CREATE INDEX once_parked_id ON once_parked (scope, id);
+
+DROP VIEW once_ledger_readable;
+CREATE VIEW once_ledger_readable AS
+SELECT scopes.name AS scope,
+  CASE substr(id, 1, 1)
+    WHEN x'00' THEN CAST(substr(id, 2) AS TEXT)
+    WHEN x'01' THEN lower(printf('%s-%s-%s-%s-%s', hex(substr(id, 2, 4)), hex(substr(id, 6, 2)),
+      hex(substr(id, 8, 2)), hex(substr(id, 10, 2)), hex(substr(id, 12, 6))))
+    ELSE CAST(id AS TEXT) END AS id,
+  CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked'
+    WHEN 5 THEN 'later' ELSE '?' END AS outcome,
+  CAST(result AS TEXT) AS result, partitions.name AS partition, offset,
+  strftime('%Y-%m-%dT%H:%M:%fZ', born_ms / 1000.0, 'unixepoch') AS born,
+  strftime('%Y-%m-%dT%H:%M:%fZ', recorded_ms / 1000.0, 'unixepoch') AS recorded,
+  hex(fingerprint) AS fingerprint
+FROM once_ledger
+JOIN once_name AS scopes ON scopes.number = scope
+JOIN once_name AS partitions ON partitions.number = partition;
 )",
 };
 

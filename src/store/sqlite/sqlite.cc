@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/handler_statement.h"
 #include "model/ledger.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/transaction.h"
@@ -72,6 +73,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path,
         fmt::format("sqlite:{}: the path of a file is needed; memory: is a store in memory", path));
   std::unique_ptr<SqliteStore> store(new SqliteStore(path, options, clock));
   ONCE_TRY(store->check_file());
+  if (!options.makes_tables) return store;
   {
     const auto turn = ONCE_TRY(store->gate_.enter());
     ONCE_TRY(store->open_connections());
@@ -140,6 +142,7 @@ StoreTraits SqliteStore::traits() const {
 }
 
 Result<std::unique_ptr<Gate::Turn>> SqliteStore::begin_writing() {
+  if (!makes_tables()) return fail(not_open());
   auto turn = ONCE_TRY(gate_.enter());
   if (in_doubt_) ONCE_TRY(revive());
   ONCE_TRY(writer_->begin());
@@ -187,6 +190,30 @@ Status SqliteStore::settle_doubt() {
   const auto turn = ONCE_TRY(gate_.enter());
   if (in_doubt_) ONCE_TRY(revive());
   return {};
+}
+
+// A file that is only looked at has no reader of ours, whose settings would change the file.
+Result<StatementShape> SqliteStore::prepare(std::string_view statement) {
+  ONCE_TRY(check_handler_statement(statement, SqlDialect::sqlite));
+  const auto shape_in = [&](Connection& connection) -> Result<StatementShape> {
+    const Statement prepared = ONCE_TRY(connection.prepare(statement, Connection::Side::handler));
+    StatementShape shape;
+    shape.parameters.resize(prepared.parameters());
+    shape.columns.resize(prepared.columns());
+    return shape;
+  };
+  if (makes_tables()) return read(shape_in);
+  const auto file = system_files().open(path_, OpenMode::read);
+  if (!file && file.error().tag == "missing") {
+    StatementShape shape;
+    shape.unchecked = traits().name + " does not exist yet";
+    return shape;
+  }
+  ConnectionOptions options;
+  options.writes = false;
+  options.looks_only = true;
+  const auto connection = ONCE_TRY(Connection::open(path_, options));
+  return shape_in(*connection);
 }
 
 Error SqliteStore::not_open() const {

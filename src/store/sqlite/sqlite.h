@@ -24,6 +24,9 @@
 namespace once {
 
 struct SqliteOptions {
+  // False: a file or tables of ours that are missing or of an older version stay so, and the store
+  // can only be asked what it is and about statements.
+  bool makes_tables = true;
   std::string synchronous = "FULL";  // anything less is refused
   std::int64_t cache_bytes_max = 64 << 20;
   std::int64_t busy_ms_max = 10'000;   // for how long a transaction waits for its turn
@@ -66,7 +69,9 @@ class SqliteStore final : public Store,
                           private Outbox,
                           private Records,
                           private Repairs,
-                          private ClaimStore {
+                          private ClaimStore,
+                          private Deferrals,
+                          private StatementChecker {
  public:
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const std::string& path,
                                                                  const SqliteOptions& options,
@@ -80,10 +85,12 @@ class SqliteStore final : public Store,
   Result<Position> position(std::string_view scope, std::string_view partition) override;
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
-  Outbox* outbox() override { return this; }
-  Records* records() override { return this; }
-  Repairs* repairs() override { return this; }
-  ClaimStore* claims() override { return this; }
+  Outbox* outbox() override { return makes_tables() ? this : nullptr; }
+  Records* records() override { return makes_tables() ? this : nullptr; }
+  Repairs* repairs() override { return makes_tables() ? this : nullptr; }
+  ClaimStore* claims() override { return makes_tables() ? this : nullptr; }
+  Deferrals* deferrals() override { return makes_tables() ? this : nullptr; }
+  StatementChecker* statement_checker() override { return this; }
 
  private:
   friend class SqliteTransaction;
@@ -109,6 +116,9 @@ class SqliteStore final : public Store,
   Status open_connections();
   Status read_identity();
   Status revive();
+  bool makes_tables() const { return options_.makes_tables; }
+
+  Result<StatementShape> prepare(std::string_view statement) override;
 
   Result<std::vector<std::string>> destinations() override;
   Result<std::vector<OutboxRow>> pending(std::string_view destination,
@@ -156,6 +166,15 @@ class SqliteStore final : public Store,
   Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
   Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
                                           std::string_view from_id, std::size_t count_max) override;
+
+  Result<DueMessages> due(std::string_view scope, std::size_t count_max) override;
+  Result<std::vector<DeferredRecord>> deferred(std::string_view scope, std::int64_t after_number,
+                                               std::size_t count_max) override;
+  Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
+                std::string_view reason) override;
+  Status abandon(std::string_view scope, std::span<const std::int64_t> numbers,
+                 std::string_view reason) override;
+
   Result<bool> replay_one(Connection& writer, std::int64_t scope, std::int64_t number,
                           std::string_view destination, std::string_view reason);
   // At most `rows_max`; `complete` becomes false when some are left.

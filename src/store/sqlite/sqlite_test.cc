@@ -200,7 +200,8 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
                           "INSERT INTO once_ledger VALUES (1, x'61', NULL, 5, 6, 1, 2, 7, x'6e6f'),"
                           "(1, CAST('01890a5d-ac96-774b-bcce-b302099a8057' AS BLOB), "
                           "NULL, 6, 6, 0, 2, 8, NULL);"
-                          "INSERT INTO once_position VALUES (1, 2, 8, 3)"),
+                          "INSERT INTO once_position (scope, partition, offset, fence) "
+                          "VALUES (1, 2, 8, 3)"),
                 SQLITE_OK);
     }
     auto store = open(path).value();
@@ -216,6 +217,7 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
     const std::string identity = store->traits().identity;
     EXPECT_EQ(identity.size(), 32u);
     EXPECT_TRUE(make_segment_ids(*store, {"orders", 10}).value()->next());
+    EXPECT_EQ(store->deferrals()->due("shop", 1).value().wait_ms, -1);
     const auto operations = store->records()->operations("once.store", 0, 10).value();
     ASSERT_EQ(operations.size(), 1u);
     EXPECT_EQ(operations[0].action, "migrate");

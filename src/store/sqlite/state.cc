@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "store/sqlite/error.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite.h"
 
 namespace once {
 namespace {
@@ -56,6 +57,10 @@ Result<StoreState> sqlite_store_state(const std::string& path) {
   if (tables == 0) return StoreState::none;
   return store_state(ONCE_TRY(number_of(handle.get(), path, "SELECT version FROM once_schema")),
                      schema_steps.size());
+}
+
+Result<std::unique_ptr<Store>> open_sqlite_store_to_look(const std::string& path) {
+  return SqliteStore::open(path, {.makes_tables = false}, system_clock());
 }
 
 }  // namespace once

@@ -104,10 +104,10 @@ Status SqliteTransaction::advance_now(std::string_view partition, const Position
 Result<std::vector<Verdict>> SqliteTransaction::admit(std::span<const Entry> entries) {
   ONCE_TRY(check_open());
   ONCE_TRY(check_entries(entries));
-  return keep(admit_now(entries));
+  return keep(admit_resuming(entries));
 }
 
-Result<std::vector<Verdict>> SqliteTransaction::admit_now(std::span<const Entry> entries) {
+Result<std::vector<Verdict>> SqliteTransaction::admit_plain(std::span<const Entry> entries) {
   const std::int64_t horizon = ONCE_TRY(horizon_ms());
   std::vector<Verdict> verdicts(entries.size());
   std::vector<EntryFeed::Row> rows;
@@ -212,7 +212,9 @@ Status SqliteTransaction::settle(const Delivery& delivery, const Outcome& outcom
 Status SqliteTransaction::settle_now(const Delivery& delivery, const Outcome& outcome) {
   if (!delivery.id.empty()) ONCE_TRY(settle_fresh(delivery, outcome));
   if (outcome.kind == Outcome::Kind::parked) ONCE_TRY(park(delivery, outcome.detail));
-  return {};
+  if (outcome.kind == Outcome::Kind::later) return put_off(delivery, outcome);
+  if (delivery.deferral.number == 0) return {};
+  return writer().run("DELETE FROM once_deferred WHERE number = ?", {delivery.deferral.number});
 }
 
 Status SqliteTransaction::settle_fresh(const Delivery& delivery, const Outcome& outcome) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/resuming.h"
 #include "store/sqlite/sqlite.h"
 
 namespace once {
@@ -17,7 +18,7 @@ namespace once {
 // A transaction on the writer of an SqliteStore. There is no network, so that writes run at once;
 // what fails dooms the transaction, and every later call answers the same error. Used by one
 // thread.
-class SqliteTransaction final : public SqlTransaction {
+class SqliteTransaction final : public SqlTransaction, private Resuming {
  public:
   SqliteTransaction(SqliteStore& store, std::string_view scope, std::unique_ptr<Gate::Turn> turn)
       : store_(store), scope_(scope), turn_(std::move(turn)) {}
@@ -57,13 +58,17 @@ class SqliteTransaction final : public SqlTransaction {
 
   Status advance_now(std::string_view partition, const Position& from, std::int64_t to,
                      const Progress& progress);
-  Result<std::vector<Verdict>> admit_now(std::span<const Entry> entries);
+  Result<std::vector<Verdict>> admit_plain(std::span<const Entry> entries) override;
+  Status ask_gone(const Entry& entry, bool& gone) override;
+  Status resume(const Entry& entry, Outcome::Kind from) override;
+  Status ask_behind(const Entry& entry, Verdict& verdict) override;
   Status record(std::span<const Entry> entries, std::span<const EntryFeed::Row> rows,
                 std::vector<Verdict>& verdicts);
   Result<std::optional<Verdict>> look_up(const Entry& entry);
   Status settle_now(const Delivery& delivery, const Outcome& outcome);
   Status settle_fresh(const Delivery& delivery, const Outcome& outcome);
   Status park(const Delivery& delivery, const std::string& reason);
+  Status put_off(const Delivery& delivery, const Outcome& outcome);
   Status enqueue_now(std::string_view destination, const Message& message);
   Status execute_now(std::string_view statement, std::span<const Value> values,
                      const Expect& expect);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/dead_letter.h"
+
+#include <fmt/format.h>
+
+#include "model/message_view.h"
+
+namespace once {
+namespace {
+
+std::string header_named(std::string_view name) {
+  return fmt::format("{}{}", parked_header_prefix, name);
+}
+
+}  // namespace
+
+Message dead_letter_of(const Delivery& delivery, const ParkedFacts& facts) {
+  Message copy = message_of(delivery);
+  if (copy.id.empty())
+    copy.id = fmt::format("{}/{}/{}", facts.source, delivery.partition, delivery.offset);
+  std::erase_if(copy.headers,
+                [](const Header& header) { return header.name.starts_with(parked_header_prefix); });
+  const auto add = [&](std::string_view name, std::string value) {
+    copy.headers.push_back({header_named(name), std::move(value)});
+  };
+  add("reason", std::string(facts.reason));
+  add("tag", std::string(facts.tag));
+  add("scope", std::string(facts.scope));
+  add("source", std::string(facts.source));
+  add("partition", std::string(delivery.partition));
+  add("offset", fmt::format("{}", delivery.offset));
+  add("attempts", fmt::format("{}", delivery.attempt));
+  return copy;
+}
+
+bool is_dead_letter_of(const Delivery& delivery, std::string_view scope) {
+  const std::string_view* from = delivery.header(header_named("scope"));
+  return from != nullptr && *from == scope;
+}
+
+}  // namespace once

@@ -7,29 +7,17 @@
 #include "config/message_values.h"
 #include "config/recipe.h"
 
-// Whatever a file says, it is a plan or an error that says where; the same text says the same
-// again. Whatever a message says, each of its values is there or is a reason to park it.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace once;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto environment = [](const std::string& name) -> std::optional<std::string> {
-    if (name == "NONE") return std::nullopt;
-    return "value of " + name;
-  };
-  const auto plan = parse_plan(text, "f", environment);
-  const auto again = parse_plan(text, "f", environment);
-  ONCE_ASSERT(plan.has_value() == again.has_value());
-  if (!plan) {
-    ONCE_ASSERT(plan.error() == again.error());
-    ONCE_ASSERT(plan.error().tag == "config" && plan.error().remedy == Remedy::stop);
-    return 0;
-  }
+namespace {
+
+using namespace once;
+
+void try_plan(const Plan& plan, std::string_view text) {
   Secrets secrets;
-  plan->teach(secrets);
+  plan.teach(secrets);
   ONCE_ASSERT(secrets.redacted("value of DB").find("value of DB") == std::string::npos ||
-              !plan->variables.contains("DB"));
+              !plan.variables.contains("DB"));
   for (const auto dialect : {SqlDialect::sqlite, SqlDialect::postgresql, SqlDialect::mysql}) {
-    const auto recipe = Recipe::make(*plan, dialect);
+    const auto recipe = Recipe::make(plan, dialect);
     if (!recipe) ONCE_ASSERT(recipe.error().text.starts_with("f:"));
   }
   for (const std::string_view body :
@@ -37,11 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Delivery delivery;
     delivery.body = body;
     delivery.key = text.substr(text.size() / 2);
-    if (plan->options.wanted)
-      if (const auto wanted = plan->options.wanted(delivery); !wanted)
+    if (plan.options.wanted)
+      if (const auto wanted = plan.options.wanted(delivery); !wanted)
         ONCE_ASSERT(wanted.error().remedy == Remedy::park);
-    MessageValues values(plan->values, delivery);
-    for (const Step& step : plan->steps) {
+    MessageValues values(plan.values, delivery);
+    for (const Step& step : plan.steps) {
       if (!step.each) continue;
       const auto count = values.open_array(*step.each);
       if (!count) ONCE_ASSERT(count.error().remedy == Remedy::park);
@@ -49,8 +37,29 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const Status selected = values.select_element(*count - 1); !selected)
         ONCE_ASSERT(selected.error().remedy == Remedy::park);
     }
-    for (std::size_t i = 0; i < plan->values.size(); ++i)
+    for (std::size_t i = 0; i < plan.values.size(); ++i)
       if (const auto cell = values.cell(i); !cell) ONCE_ASSERT(cell.error().remedy == Remedy::park);
   }
+}
+
+}  // namespace
+
+// Whatever a file says, it is a plan or an error that says where; the same text says the same
+// again. Whatever a message says, each of its values is there or is a reason to park it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "NONE") return std::nullopt;
+    return "value of " + name;
+  };
+  const auto plans = parse_plans(text, "f", environment);
+  const auto again = parse_plans(text, "f", environment);
+  ONCE_ASSERT(plans.has_value() == again.has_value());
+  if (!plans) {
+    ONCE_ASSERT(plans.error() == again.error());
+    ONCE_ASSERT(plans.error().tag == "config" && plans.error().remedy == Remedy::stop);
+    return 0;
+  }
+  for (const Plan& plan : *plans) try_plan(plan, text);
   return 0;
 }

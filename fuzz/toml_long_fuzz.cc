@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto nothing = [](const std::string&) -> std::optional<std::string> {
     return std::nullopt;
   };
-  const auto plan = parse_plan(text, "f", nothing);
-  if (!plan) ONCE_ASSERT(plan.error().tag == "config" && plan.error().remedy == Remedy::stop);
+  const auto plans = parse_plans(text, "f", nothing);
+  if (!plans) ONCE_ASSERT(plans.error().tag == "config" && plans.error().remedy == Remedy::stop);
   return 0;
 }

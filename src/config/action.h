@@ -20,7 +20,11 @@ using Resolve = std::function<Result<std::size_t>(const ValueRef&)>;
 // A statement by which the database can be asked whether it knows what an action needs.
 struct Probe {
   std::string statement;
-  std::size_t parameters = 0;
+  // The values that its parameters are; unset: a text of the action itself.
+  std::vector<std::optional<std::size_t>> parameters = {};
+  // The values that its columns are written with; those behind them belong to the action itself.
+  std::vector<std::size_t> written = {};
+  std::optional<std::size_t> columns = {};  // that its rows must have
 };
 
 // One step, ready to be run: its names are resolved. Never changes.
@@ -31,9 +35,9 @@ class Action {
   // Unset: the next step may go on. An outcome ends the message.
   [[nodiscard]] virtual Result<std::optional<Outcome>> run(MessageValues& values,
                                                            Transaction& transaction) const = 0;
-  virtual std::vector<Probe> probes() const = 0;
-  // Whether the store takes it, without a message; the transaction is never committed.
-  [[nodiscard]] virtual Status try_in(Transaction&) const { return {}; }
+  virtual std::vector<Probe> probes() const { return {}; }
+  // The words of a command, without what comes from a message; none: it is not a command.
+  virtual std::vector<std::string> command() const { return {}; }
 };
 
 // Errors of all of these have the tag "config" or "sql" and do not yet say where in the file.

@@ -23,6 +23,14 @@ Result<BoundStatement> BoundStatement::make(const std::string& statement, const 
   return made;
 }
 
+Probe BoundStatement::probe() const {
+  Probe probe{.statement = text_};
+  for (const std::size_t parameter : parameters_)
+    probe.parameters.push_back(parameter == extra_parameter ? std::nullopt
+                                                            : std::optional(parameter));
+  return probe;
+}
+
 Result<std::vector<Value>> BoundStatement::bind(MessageValues& values,
                                                 std::string_view extra) const {
   std::vector<Value> bound;

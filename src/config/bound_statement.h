@@ -22,7 +22,7 @@ class BoundStatement {
   // The same for a statement that answers rows.
   [[nodiscard]] Status fetch(MessageValues& values, SqlTransaction& transaction,
                              const Expect& expect, const SqlTransaction::Then& then) const;
-  Probe probe() const { return {text_, parameters_.size()}; }
+  Probe probe() const;
 
  private:
   BoundStatement() = default;

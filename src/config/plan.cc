@@ -2,10 +2,13 @@
 #include "config/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <set>
 #include <span>
 #include <system_error>
 #include <vector>
@@ -21,14 +24,27 @@
 namespace once {
 namespace {
 
-constexpr std::array<std::string_view, 9> root_keys{"scope",  "source", "store", "run",  "retry",
-                                                    "values", "do",     "emit",  "relay"};
+constexpr std::array<std::string_view, 10> root_keys{"scope", "source", "store", "run",  "retry",
+                                                     "park",  "values", "do",    "emit", "relay"};
+// What pipelines of one file can have in common.
+constexpr std::array<std::string_view, 3> shared_keys{"store", "run", "retry"};
+
+template <std::size_t count>
+constexpr auto with(std::string_view first, const std::array<std::string_view, count>& keys) {
+  std::array<std::string_view, count + 1> all{first};
+  std::copy(keys.begin(), keys.end(), all.begin() + 1);
+  return all;
+}
+constexpr auto pipeline_keys = with("name", root_keys);
+constexpr auto list_keys = with("pipeline", shared_keys);
+
 constexpr std::array<std::string_view, 7> source_keys{"url",   "id",   "born", "content",
                                                       "ahead", "when", "skip"};
 constexpr std::array<std::string_view, 1> store_keys{"url"};
 constexpr std::array<std::string_view, 7> run_keys{"semantics", "order",  "lanes",     "batch",
                                                    "retention", "at_end", "parked_max"};
 constexpr std::array<std::string_view, 2> retry_keys{"attempts", "backoff"};
+constexpr std::array<std::string_view, 1> park_keys{"to"};
 constexpr std::array<std::string_view, 1> relay_keys{"name"};
 
 // The texts of the enumerators, in their order.
@@ -155,6 +171,29 @@ Status parse_retry(const TomlTable& root, RetryPolicy& policy) {
   return {};
 }
 
+// The same topic, however it is read or written.
+bool is_same_topic(const std::string& one, const std::string& other) {
+  const auto a = parse_url(one);
+  const auto b = parse_url(other);
+  return a && b && a->scheme == b->scheme && a->hosts == b->hosts &&
+         std::filesystem::path(a->path).lexically_normal() ==
+             std::filesystem::path(b->path).lexically_normal();
+}
+
+Status parse_park(const TomlTable& root, Plan& plan) {
+  const auto park = ONCE_TRY(root.table("park", park_keys));
+  if (!park) return {};
+  const toml::node* to = park->native().get("to");
+  if (to == nullptr) return park->refuse("to", "is missing: where the copies go, a URL");
+  plan.park = ONCE_TRY(parse_target(root.file(), *to, "park.to", plan.options.scope));
+  if (is_same_topic(plan.park->to, plan.source_url))
+    return park->refuse("to",
+                        "is the topic that is read: each parked message would come again without "
+                        "end; park them to another topic");
+  plan.options.park_to = plan.park->destination;
+  return {};
+}
+
 Status parse_relay(const TomlTable& root, Plan& plan) {
   plan.relay_name = plan.options.scope;
   const auto relay = ONCE_TRY(root.table("relay", relay_keys));
@@ -182,39 +221,116 @@ Status check_steps_fit_store(const Plan& plan) {
   return {};
 }
 
-Status parse_root(const TomlTable& root, Plan& plan) {
+bool is_later(const Outcome& outcome) { return outcome.kind == Outcome::Kind::later; }
+bool puts_off(const SqlStep& step) { return is_later(step.otherwise); }
+bool puts_off(const UniqueStep& step) { return is_later(step.present); }
+bool puts_off(const VersionStep& step) {
+  return is_later(step.contended) || is_later(step.missing);
+}
+bool puts_off(const StateStep&) { return false; }
+bool puts_off(const RedisStep& step) { return is_later(step.otherwise); }
+
+bool step_puts_off(const Step& step) {
+  return std::visit([](const auto& action) { return puts_off(action); }, step.action);
+}
+
+// What waits in the store is known by the record of its id.
+Status check_later(const TomlTable& root, const Plan& plan) {
+  if (plan.options.id && plan.options.semantics == Semantics::effectively_once) return {};
+  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(), step_puts_off);
+  if (step == plan.steps.end()) return {};
+  return root.file().refuse(step->place,
+                            "later needs an id in [source] and semantics = \"effectively once\": "
+                            "the message waits in the store under its id; retry needs neither");
+}
+
+// The keys of one pipeline. What it has not of `shared_keys`, it takes from `shared`.
+Result<Plan> parse_pipeline(const TomlTable& root, const TomlTable& shared) {
+  const auto owner_of = [&](std::string_view key) -> const TomlTable& {
+    return root.has(key) ? root : shared;
+  };
+  Plan plan;
+  plan.file = root.file().name;
   plan.options.scope = ONCE_TRY(root.required_text(
       "scope", "a name for who remembers, one per consumer purpose, for example \"points\""));
   if (plan.options.scope.size() > name_bytes_max)
     return root.refuse("scope", fmt::format("has more than {} bytes", name_bytes_max));
   ONCE_TRY(parse_source(root, plan));
-  ONCE_TRY(parse_store(root, plan));
-  ONCE_TRY(parse_run(root, plan));
-  ONCE_TRY(parse_retry(root, plan.options.retry));
+  ONCE_TRY(parse_store(owner_of("store"), plan));
+  ONCE_TRY(parse_run(owner_of("run"), plan));
+  ONCE_TRY(parse_retry(owner_of("retry"), plan.options.retry));
+  ONCE_TRY(parse_park(root, plan));
   ONCE_TRY(parse_relay(root, plan));
   plan.values = ONCE_TRY(parse_values(root));
   ONCE_TRY(parse_wanted(root, plan));
   plan.steps = ONCE_TRY(parse_steps(root, plan.values));
   ONCE_TRY(check_steps_fit_store(plan));
+  ONCE_TRY(check_later(root, plan));
   ONCE_TRY(parse_emits(root, plan));
   if (plan.steps.empty() && plan.emits.empty())
     return root.refuse("do", "is missing: write what a message does as [[do]] or [[emit]]");
+  return plan;
+}
+
+// A scope has one ledger, one position per partition and one relay: two pipelines of a process
+// would take them away from each other.
+Status check_distinct(const TomlTable& table, const Plan& plan, std::span<const Plan> others) {
+  for (const Plan& other : others) {
+    if (plan.options.scope == other.options.scope)
+      return table.refuse("scope",
+                          fmt::format("is \"{}\", which is the scope of the pipeline \"{}\" above; "
+                                      "each pipeline needs a scope of its own",
+                                      plan.options.scope, other.name));
+    if (plan.name == other.name)
+      return table.refuse(table.has("name") ? "name" : "scope",
+                          fmt::format("is \"{}\", which another pipeline above is called; names "
+                                      "must differ",
+                                      plan.name));
+  }
   return {};
 }
 
-Result<Plan> read_plan(std::string_view text, TomlFile& reading) {
-  Plan plan;
-  plan.file = reading.name;
+Result<std::vector<Plan>> parse_list(TomlFile& reading, const toml::table& parsed) {
+  for (const std::string_view key : pipeline_keys)
+    if (const toml::node* node = parsed.get(key);
+        node != nullptr &&
+        std::find(shared_keys.begin(), shared_keys.end(), key) == shared_keys.end())
+      return reading.refuse(place_of(*node),
+                            fmt::format("{} stands outside of [[pipeline]]: pipelines have only {} "
+                                        "in common",
+                                        key, fmt::join(shared_keys, ", ")));
+  const TomlTable root = ONCE_TRY(TomlTable::open(reading, parsed, "", list_keys));
+  const std::vector<TomlTable> tables = ONCE_TRY(root.tables("pipeline", pipeline_keys));
+  if (tables.empty() || tables.size() > plans_max)
+    return root.refuse("pipeline", fmt::format("is a list of 1 to {} pipelines, not of {}",
+                                               plans_max, tables.size()));
+  std::vector<Plan> plans;
+  for (const TomlTable& table : tables) {
+    Plan plan = ONCE_TRY(parse_pipeline(table, root));
+    plan.name = ONCE_TRY(table.text("name")).value_or(plan.options.scope);
+    if (plan.name.empty()) return table.refuse("name", "is empty");
+    ONCE_TRY(check_distinct(table, plan, plans));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+Result<std::vector<Plan>> read_plans(std::string_view text, TomlFile& reading) {
+  std::vector<Plan> plans;
   try {
     const toml::table parsed = toml::parse(text, reading.name);
-    const TomlTable root = ONCE_TRY(TomlTable::open(reading, parsed, "", root_keys));
-    ONCE_TRY(parse_root(root, plan));
+    if (parsed.contains("pipeline")) {
+      plans = ONCE_TRY(parse_list(reading, parsed));
+    } else {
+      const TomlTable root = ONCE_TRY(TomlTable::open(reading, parsed, "", root_keys));
+      plans.push_back(ONCE_TRY(parse_pipeline(root, root)));
+    }
   } catch (const toml::parse_error& error) {
     return reading.refuse({error.source().begin.line, error.source().begin.column},
                           fmt::format("this is no TOML: {}", error.description()));
   }
-  plan.variables = reading.variables;
-  return plan;
+  for (Plan& plan : plans) plan.variables = reading.variables;
+  return plans;
 }
 
 }  // namespace
@@ -242,20 +358,32 @@ bool is_in_a_password(const std::string& value, std::span<const std::string> url
 
 void Plan::teach(Secrets& secrets) const {
   std::vector<std::string> urls{source_url, store_url};
-  for (const EmitRule& emit : emits) urls.push_back(emit.to);
+  for (const EmitTarget& destination : destinations()) urls.push_back(destination.to);
   // While the URLs are not known yet, nobody knows which values are parts of a password.
   const bool all = source_url.empty() && store_url.empty();
-  for (const auto& [name, value] : variables)
-    if (all || is_secret_variable(name) || without_credentials(value) != value ||
+  for (const auto& [variable, value] : variables)
+    if (all || is_secret_variable(variable) || without_credentials(value) != value ||
         is_in_a_password(value, urls))
-      secrets.learn_value(value, fmt::format("${{{}}}", name));
+      secrets.learn_value(value, fmt::format("${{{}}}", variable));
   secrets.learn(source_url);
   secrets.learn(store_url);
-  for (const EmitRule& emit : emits) secrets.learn(emit.to);
+  for (const EmitTarget& destination : destinations()) secrets.learn(destination.to);
 }
 
-Result<Plan> parse_plan(std::string_view text, const std::string& file,
-                        const Environment& environment) {
+bool Plan::may_put_off() const { return std::any_of(steps.begin(), steps.end(), step_puts_off); }
+
+std::vector<EmitTarget> Plan::destinations() const {
+  std::vector<EmitTarget> all(emits.begin(), emits.end());
+  if (park) all.push_back(*park);
+  std::vector<EmitTarget> distinct;
+  std::set<std::string_view> seen;
+  for (const EmitTarget& one : all)
+    if (seen.insert(one.destination).second) distinct.push_back(one);
+  return distinct;
+}
+
+Result<std::vector<Plan>> parse_plans(std::string_view text, const std::string& file,
+                                      const Environment& environment) {
   if (text.size() > plan_bytes_max)
     return fail(
         Remedy::stop, "config",
@@ -264,14 +392,14 @@ Result<Plan> parse_plan(std::string_view text, const std::string& file,
   if (const auto deep = too_deep_key(text))
     return reading.refuse({deep->line, deep->column},
                           fmt::format("a key has at most {} parts", toml_key_parts_max));
-  auto plan = read_plan(text, reading);
-  if (plan) return plan;
+  auto plans = read_plans(text, reading);
+  if (plans) return plans;
   // What is wrong may be what a variable holds; that is not told.
   Secrets secrets;
   Plan unfinished;
   unfinished.variables = std::move(reading.variables);
   unfinished.teach(secrets);
-  Error error = std::move(plan).error();
+  Error error = std::move(plans).error();
   error.text = secrets.redacted(error.text);
   return fail(std::move(error));
 }

@@ -156,10 +156,14 @@ struct Step {
   std::variant<SqlStep, UniqueStep, VersionStep, StateStep, RedisStep> action = {};
 };
 
-struct EmitRule {
-  Place place;
-  std::string to;           // a URL
-  std::string destination;  // its name in the outbox: the same as long as the file says the same
+// Where messages go.
+struct EmitTarget {
+  Place place = {};
+  std::string to = {};           // a URL
+  std::string destination = {};  // its name in the outbox: the same as long as the file is
+};
+
+struct EmitRule : EmitTarget {
   std::optional<std::string> each = {};  // as in a step
   std::optional<WhenRule> when = {};
   std::vector<ValueRef> id = {};
@@ -187,7 +191,8 @@ struct UndirectedRule {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct Plan {
-  std::string file;  // for errors
+  std::string file;       // for errors
+  std::string name = {};  // of a [[pipeline]]; empty: the file is one pipeline
   std::string source_url;
   std::string store_url;
   PipelineOptions options;
@@ -196,6 +201,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<EmitRule> emits;
   std::vector<UndirectedRule> undirected;
+  std::optional<EmitTarget> park = {};  // gets a copy of each parked message
   std::string relay_name;
   std::map<std::string, std::string> variables;  // those that were used, with their values
 
@@ -205,17 +211,25 @@ struct Plan {
   // An error that says where in the file. The remedy is always `stop`.
   [[nodiscard]] Error error_at(Place place, std::string_view tag, std::string_view text) const;
 
+  // All destinations, each once.
+  [[nodiscard]] std::vector<EmitTarget> destinations() const;
+
+  // Whether a step may put a message off until later.
+  bool may_put_off() const;
+
   // What must not be shown: values that came from the environment, and passwords of URLs.
   void teach(Secrets& secrets) const;
 };
 
 // A description is a small file, and so is a secret.
 constexpr std::size_t plan_bytes_max = 1 << 20;
+constexpr std::size_t plans_max = 64;
 constexpr std::size_t secret_bytes_max = 64 << 10;
 
-// Reads a file's text. Unknown keys, wrong types and values out of range are errors with the tag
-// "config" that say where; nothing is opened.
-[[nodiscard]] Result<Plan> parse_plan(std::string_view text, const std::string& file,
-                                      const Environment& environment);
+// Reads a file's text: a list of pipelines, [[pipeline]], or the keys of a single one. Scopes and
+// names differ. Unknown keys, wrong types and values out of range are errors with the tag "config"
+// that say where; nothing is opened.
+[[nodiscard]] Result<std::vector<Plan>> parse_plans(std::string_view text, const std::string& file,
+                                                    const Environment& environment);
 
 }  // namespace once

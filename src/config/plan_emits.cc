@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "config/decimal.h"
 #include "config/plan_parts.h"
+#include "model/decimal.h"
 #include "model/json_text.h"
 #include "model/ledger.h"
 
@@ -212,22 +212,12 @@ class EmitReader {
   }
 
   Status add_to(const toml::node& node, std::string_view what, std::optional<WhenRule> when) {
-    const auto* literal = node.as_string();
-    if (literal == nullptr || literal->get().empty())
-      return table_.file().refuse(place_of(node),
-                                  fmt::format("emit.{} is a URL, where the message goes", what));
     EmitRule made = emit_;
     made.when = std::move(when);
-    made.to = ONCE_TRY(table_.file().expanded(literal->get(), place_of(node)));
-    // As it is written, so that no secret gets into the outbox; each scope has destinations of its
-    // own, so that the relays of two pipelines on one store do not meet.
-    made.destination = fmt::format("run/{}/{}", plan_.options.scope, literal->get());
-    if (made.destination.size() > name_bytes_max)
-      return table_.file().refuse(
-          place_of(node),
-          fmt::format("emit.{} is too long: scope and URL have together at most {} bytes; put the "
-                      "URL into a variable",
-                      what, name_bytes_max - 5));
+    EmitTarget target = ONCE_TRY(
+        parse_target(table_.file(), node, fmt::format("emit.{}", what), plan_.options.scope));
+    made.to = std::move(target.to);
+    made.destination = std::move(target.destination);
     plan_.emits.push_back(std::move(made));
     return {};
   }
@@ -261,6 +251,26 @@ Status check_ids(const TomlTable& root, const std::vector<EmitRule>& emits) {
 }
 
 }  // namespace
+
+Result<EmitTarget> parse_target(TomlFile& file, const toml::node& node, std::string_view what,
+                                const std::string& scope) {
+  const auto* literal = node.as_string();
+  if (literal == nullptr || literal->get().empty())
+    return file.refuse(place_of(node), fmt::format("{} is a URL, where the message goes", what));
+  EmitTarget made;
+  made.place = place_of(node);
+  made.to = ONCE_TRY(file.expanded(literal->get(), place_of(node)));
+  // As it is written, so that no secret gets into the outbox; each scope has destinations of its
+  // own, so that the relays of two pipelines on one store do not meet.
+  made.destination = fmt::format("run/{}/{}", scope, literal->get());
+  if (made.destination.size() > name_bytes_max)
+    return file.refuse(
+        place_of(node),
+        fmt::format("{} is too long: scope and URL have together at most {} bytes; put the URL "
+                    "into a variable",
+                    what, name_bytes_max - 5));
+  return made;
+}
 
 Status parse_emits(const TomlTable& root, Plan& plan) {
   for (const TomlTable& table : ONCE_TRY(root.tables("emit", emit_keys)))

@@ -21,6 +21,8 @@ namespace once {
 [[nodiscard]] Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what);
 // The keys that parse_origin knows.
 [[nodiscard]] std::span<const std::string_view> origin_keys();
+// How the file writes a type.
+[[nodiscard]] std::string_view word_of(ValueType type);
 // `type`, if it is there.
 [[nodiscard]] Result<std::optional<ValueType>> parse_type(const TomlTable& table);
 
@@ -39,6 +41,10 @@ namespace once {
 
 [[nodiscard]] Result<std::vector<Step>> parse_steps(const TomlTable& root,
                                                     std::vector<ValueRule>& values);
+
+// The destination of this URL in the scope; `what` names the key in errors.
+[[nodiscard]] Result<EmitTarget> parse_target(TomlFile& file, const toml::node& node,
+                                              std::string_view what, const std::string& scope);
 
 // Fills `emits` and `undirected` of the plan, whose other parts are read.
 [[nodiscard]] Status parse_emits(const TomlTable& root, Plan& plan);

@@ -22,6 +22,9 @@ constexpr std::array<std::string_view, 10> state_keys{
     "table", "key", "to", "set", "column", "states", "transitions", "hold", "early", "on_reached"};
 constexpr std::array<std::string_view, 2> early_keys{"attempts", "after"};
 constexpr std::array<std::string_view, 4> reaction_words{"retry", "park", "reject", "stale"};
+constexpr std::array<std::string_view, 7> reaction_keys{"retry", "park",     "reject", "stale",
+                                                        "later", "attempts", "reason"};
+constexpr std::int64_t later_attempts_max = 1'000'000;
 
 Outcome outcome_of_word(std::size_t word, std::string reason) {
   switch (word) {
@@ -32,21 +35,35 @@ Outcome outcome_of_word(std::size_t word, std::string reason) {
   }
 }
 
+// { later = "5m", attempts = 12, reason = "the rate is not there yet" }
+Result<Outcome> parse_later(const TomlTable& reaction, std::string reason) {
+  Outcome outcome = later(std::move(reason), *ONCE_TRY(reaction.duration_ms("later")));
+  if (const auto attempts = ONCE_TRY(reaction.integer("attempts", 1, later_attempts_max)))
+    outcome.attempts_max = static_cast<std::uint32_t>(*attempts);
+  if (auto text = ONCE_TRY(reaction.text("reason"))) outcome.detail = std::move(*text);
+  return outcome;
+}
+
 // "park", or { park = "no such account" }.
 Result<std::optional<Outcome>> parse_reaction(const TomlTable& step, std::string_view key,
                                               const std::string& reason) {
   if (!step.has(key)) return std::nullopt;
   if (step.native().get(key)->is_string())
     return outcome_of_word(*ONCE_TRY(step.word(key, reaction_words)), reason);
-  const auto table = ONCE_TRY(step.table(key, reaction_words));
+  const auto table = ONCE_TRY(step.table(key, reaction_keys));
   std::optional<Outcome> found;
+  if (table->has("later"))
+    found = ONCE_TRY(parse_later(*table, reason));
+  else if (table->has("attempts") || table->has("reason"))
+    return step.refuse(key, "has attempts and a reason only with later: { later = \"5m\", ... }");
   for (std::size_t word = 0; word < reaction_words.size(); ++word) {
     const auto text = ONCE_TRY(table->text(reaction_words[word]));
     if (!text) continue;
     if (found) return step.refuse(key, "says two things; drop one");
     found = outcome_of_word(word, *text);
   }
-  if (!found) return step.refuse(key, "is retry, park, reject or stale, with a reason");
+  if (!found)
+    return step.refuse(key, "is retry, park, reject or stale with a reason, or later with a delay");
   return found;
 }
 

@@ -49,6 +49,38 @@ TEST(Plan, what_is_not_said_has_the_defaults_of_a_pipeline) {
   EXPECT_EQ(plan.steps.size(), 1u);
 }
 
+TEST(Plan, parked_messages_go_to_a_topic_and_waiting_ones_are_tried_again) {
+  const std::string text = std::string(whole) + R"(
+rows = 1
+otherwise = { later = "5m", attempts = 7, reason = "not yet" }
+[park]
+to = "file:data/dead"
+)";
+  const Plan plan = parsed(text).value();
+  EXPECT_EQ(plan.options.park_to, "run/points/file:data/dead");
+  ASSERT_EQ(plan.destinations().size(), 1u);
+  EXPECT_EQ(plan.destinations()[0].to, "file:data/dead");
+  EXPECT_EQ(std::get<SqlStep>(plan.steps[0].action).otherwise, later("not yet", 300'000, 7));
+}
+
+TEST(Plan, what_cannot_be_parked_or_put_off_is_refused) {
+  const std::string_view last = "VALUES (:id, :points)\"";
+  const auto with = [&](const std::string& more) {
+    return complaint(last, std::string(last) + "\n" + more);
+  };
+  EXPECT_NE(with("[park]\nto = \"file:./data/orders\"").find("without end"), std::string::npos);
+  EXPECT_NE(with("[park]").find("park.to"), std::string::npos);
+  EXPECT_NE(with("rows = 1\notherwise = \"later\"").find("later"), std::string::npos);
+  EXPECT_NE(with("rows = 1\notherwise = { later = \"soon\" }").find("later"), std::string::npos);
+  EXPECT_NE(with("rows = 1\notherwise = { later = \"5m\", park = \"x\" }").find("two things"),
+            std::string::npos);
+  EXPECT_NE(with("rows = 1\notherwise = { park = \"x\", attempts = 3 }").find("only with later"),
+            std::string::npos);
+  EXPECT_NE(with("rows = 1\notherwise = { later = \"5m\" }\n[run]\nsemantics = \"at least once\"")
+                .find("later needs"),
+            std::string::npos);
+}
+
 TEST(Plan, every_option_is_taken) {
   const std::string text = std::string(whole) + R"(
 [run]
@@ -137,7 +169,7 @@ TEST(Plan, how_many_messages_may_be_parked_is_a_share_of_the_last_ones) {
 TEST(Plan, an_unknown_key_is_refused_with_the_nearest_one_and_its_place) {
   EXPECT_EQ(complaint("scope =", "scop ="),
             "p.toml:2:1: there is no key \"scop\", did you mean \"scope\"?; known: scope, source, "
-            "store, run, retry, values, do, emit, relay");
+            "store, run, retry, park, values, do, emit, relay");
   EXPECT_NE(
       complaint("type =", "tpye =")
           .find("p.toml:9:30: there is no key \"tpye\" in values.points, did you mean \"type\"?"),
@@ -267,6 +299,12 @@ TEST(Plan, dots_outside_of_keys_count_for_nothing) {
   EXPECT_EQ(deep->column, 32u);
 }
 
+TEST(Plan, the_depth_of_keys_is_found_in_one_pass_however_many_strings_there_are) {
+  const std::string quotes(std::size_t{1} << 22, '"');  // in quadratic time: minutes
+  EXPECT_FALSE(too_deep_key(quotes));
+  EXPECT_FALSE(too_deep_key(std::string(quotes.size(), '\'')));
+}
+
 TEST(Plan, a_message_to_emit_needs_an_id_of_its_own) {
   const std::string two = "[[emit]]\nto = \"file:a/b\"\n[[emit]]\nto = \"file:a/b\"\n[[do]]";
   EXPECT_NE(complaint("[[do]]", two).find("a duplicate of the other"), std::string::npos);
@@ -285,6 +323,79 @@ TEST(Plan, a_step_does_one_thing) {
   EXPECT_NE(complaint("[[do]]", "[[do]]\notherwise = \"park\"").find("needs rows"),
             std::string::npos);
   EXPECT_NE(complaint("[[do]]", "[[do]]\nrows = 1\notherwise = \"parc\"").find("mean \"park\"?"),
+            std::string::npos);
+}
+
+constexpr std::string_view two = R"toml(
+store = { url = "sqlite:shop.db" }
+run = { batch = 7, at_end = "stop" }
+[[pipeline]]
+scope = "points"
+source = { url = "file:data/orders", id = "json:/id" }
+[[pipeline.do]]
+sql = "INSERT INTO flow (id) VALUES (:id)"
+[[pipeline]]
+name = "mail"
+scope = "mail.v2"
+source = { url = "file:data/orders", id = "key" }
+store = { url = "sqlite:mail.db" }
+run = { lanes = 2 }
+[[pipeline.emit]]
+to = "file:data/mail"
+)toml";
+
+Result<std::vector<Plan>> several(std::string_view text) {
+  return parse_plans(text, "p.toml", testing::environment());
+}
+
+std::string several_complaint(std::string_view what, std::string_view with) {
+  std::string text(two);
+  text.replace(text.find(what), what.size(), with);
+  const auto plans = several(text);
+  return plans ? "" : plans.error().text;
+}
+
+TEST(Plans, a_file_without_a_list_is_one_pipeline_without_a_name) {
+  const auto plans = several(whole).value();
+  ASSERT_EQ(plans.size(), 1u);
+  EXPECT_EQ(plans[0].name, "");
+}
+
+TEST(Plans, a_pipeline_has_its_own_keys_and_takes_the_others_from_the_file) {
+  const auto plans = several(two).value();
+  ASSERT_EQ(plans.size(), 2u);
+  EXPECT_EQ(plans[0].name, "points") << "the scope, where nothing else is said";
+  EXPECT_EQ(plans[0].store_url, "sqlite:shop.db");
+  EXPECT_EQ(plans[0].options.batch_count_max, 7u);
+  EXPECT_TRUE(plans[0].options.stop_at_end);
+  EXPECT_EQ(plans[1].name, "mail");
+  EXPECT_EQ(plans[1].options.scope, "mail.v2");
+  EXPECT_EQ(plans[1].store_url, "sqlite:mail.db");
+  EXPECT_EQ(plans[1].options.lanes, 2u);
+  EXPECT_EQ(plans[1].options.batch_count_max, PipelineOptions().batch_count_max)
+      << "a table is taken whole";
+  EXPECT_EQ(plans[1].emits.at(0).destination, "run/mail.v2/file:data/mail");
+}
+
+TEST(Plans, scopes_and_names_differ) {
+  EXPECT_EQ(several_complaint("\"mail.v2\"", "\"points\""),
+            "p.toml:11:9: pipeline.scope is \"points\", which is the scope of the pipeline "
+            "\"points\" above; each pipeline needs a scope of its own");
+  EXPECT_EQ(several_complaint("\"mail\"", "\"points\""),
+            "p.toml:10:8: pipeline.name is \"points\", which another pipeline above is called; "
+            "names must differ");
+}
+
+TEST(Plans, what_belongs_to_one_pipeline_does_not_stand_outside_of_the_list) {
+  EXPECT_EQ(several_complaint("\nstore", "\nscope = \"points\"\nstore"),
+            "p.toml:2:9: scope stands outside of [[pipeline]]: pipelines have only store, run, "
+            "retry in common");
+  EXPECT_NE(several_complaint("\nrun", "\nrum").find("did you mean \"run\"?"), std::string::npos);
+  EXPECT_NE(several("pipeline = []").error().text.find("1 to 64 pipelines, not of 0"),
+            std::string::npos);
+  EXPECT_NE(several("pipeline = 3").error().text.find("write [[pipeline]]"), std::string::npos);
+  EXPECT_NE(several_complaint("[[pipeline.emit]]\nto = \"file:data/mail\"", "")
+                .find("pipeline.do is missing"),
             std::string::npos);
 }
 

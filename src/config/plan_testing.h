@@ -20,9 +20,11 @@ inline Environment environment(std::map<std::string, std::string> variables = {}
   };
 }
 
+// A file with one pipeline.
 inline Result<Plan> parsed(std::string_view text,
                            std::map<std::string, std::string> variables = {}) {
-  return parse_plan(text, "p.toml", environment(std::move(variables)));
+  return parse_plans(text, "p.toml", environment(std::move(variables)))
+      .map([](std::vector<Plan> plans) { return std::move(plans.front()); });
 }
 
 // The error of a file, or nothing.

@@ -154,6 +154,8 @@ Result<ValueRule> parse_origin(const TomlTable& table, std::string_view what) {
                                          fmt::join(origin_keys(), ", ")));
 }
 
+std::string_view word_of(ValueType type) { return type_words[static_cast<std::size_t>(type)]; }
+
 Result<std::optional<ValueType>> parse_type(const TomlTable& table) {
   const auto type = ONCE_TRY(table.word("type", type_words));
   if (!type) return std::nullopt;

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "config/message_values.h"
 #include "config/value_names.h"
-#include "model/handler_statement.h"
 
 namespace once {
 
@@ -18,14 +16,6 @@ Result<std::optional<Predicate>> predicate_of(const std::optional<WhenRule>& whe
                                               ValueNames& names) {
   if (!when) return std::nullopt;
   return ONCE_TRY(Predicate::make(*when, plan, std::ref(names)));
-}
-
-// The database can plan these without running them; what begins otherwise is left to the first
-// message.
-bool can_be_explained(std::string_view statement, SqlDialect dialect) {
-  constexpr std::array<std::string_view, 6> words{"select", "insert",  "update",
-                                                  "delete", "replace", "with"};
-  return std::find(words.begin(), words.end(), first_keyword(statement, dialect)) != words.end();
 }
 
 // The error of a message that spoils its batch, and what to settle for it. All that the batch wrote
@@ -61,6 +51,7 @@ Result<std::optional<Outcome>> repeat(const std::optional<std::string>& each,
 bool has_to_roll_back(const Outcome& outcome, bool after_writes) {
   switch (outcome.kind) {
     case Outcome::Kind::retry:
+    case Outcome::Kind::later:
     case Outcome::Kind::parked: return true;
     case Outcome::Kind::rejected: return after_writes;
     case Outcome::Kind::applied:
@@ -279,31 +270,6 @@ Status Recipe::run_reading(std::span<Work> batch, SqlTransaction& transaction) c
 Status Recipe::run(std::span<Work> batch, Transaction& transaction) const {
   if (reads_rows_) return run_reading(batch, *transaction.sql());
   for (Work& work : batch) ONCE_TRY(run_one(work, transaction));
-  return {};
-}
-
-// A transaction of its own, since a failed statement may spoil it; it is never committed.
-Status Recipe::probe(Store& store, const Part& part, const Probe& probe) const {
-  const auto transaction = ONCE_TRY(store.begin(plan_.options.scope));
-  if (!can_be_explained(probe.statement, transaction->sql()->dialect())) return {};
-  const std::vector<Value> nulls(probe.parameters, nullptr);
-  const auto planned = transaction->sql()->query("EXPLAIN " + probe.statement, nulls);
-  if (planned) return {};
-  const Error& error = planned.error();
-  // That a null does not fit says nothing about the values to come.
-  if (error.remedy == Remedy::park) return {};
-  if (error.remedy != Remedy::stop) return fail(error);
-  return fail(plan_.error_at(part.place, error.tag, error.text));
-}
-
-Status Recipe::check(Store& store) const {
-  for (const Part& part : parts_) {
-    if (store.traits().sql)
-      for (const Probe& one : part.action->probes()) ONCE_TRY(probe(store, part, one));
-    const auto transaction = ONCE_TRY(store.begin(plan_.options.scope));
-    const Status tried = part.action->try_in(*transaction);
-    if (!tried) return fail(plan_.error_at(part.place, tried.error().tag, tried.error().text));
-  }
   return {};
 }
 

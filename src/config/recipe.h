@@ -36,9 +36,10 @@ class Recipe {
   // The new messages of a batch. What goes wrong with a message names it in the error.
   [[nodiscard]] Status run(std::span<Work> batch, Transaction& transaction) const;
 
-  // Lets the database look at every statement, table and column without running anything. What it
-  // does not know is an error that says where in the file.
-  [[nodiscard]] Status check(Store& store) const;
+  // Lets the store look at every statement, table, column and command without running anything, and
+  // compares types. What can never run is an error that says where in the file. Answers what could
+  // not be looked at, for people.
+  [[nodiscard]] Result<std::vector<std::string>> check(Store& store) const;
 
   bool needs_sql() const { return needs_sql_; }
   bool needs_key_value() const { return needs_keys_; }
@@ -83,7 +84,9 @@ class Recipe {
   Status run_reading(std::span<Work> batch, SqlTransaction& transaction) const;
   static void pass_headers(const Emit& emit, const Delivery& cause, Message& message);
   Result<Message> message_of(const Emit& emit, MessageValues& values) const;
-  Status probe(Store& store, const Part& part, const Probe& probe) const;
+  // Empty, or why it could not be looked at.
+  Result<std::string> look_at(const Probe& probe, StatementChecker& checker) const;
+  Status check_types(const Probe& probe, const StatementShape& shape) const;
 
   const SqlDialect dialect_;
   Plan plan_;

@@ -30,15 +30,13 @@ class RedisAction final : public Action {
     return std::nullopt;
   }
 
-  std::vector<Probe> probes() const override { return {}; }
-
-  Status try_in(Transaction& transaction) const override {
+  std::vector<std::string> command() const override {
     std::vector<std::string> words;
     for (const Word& word : words_) {
       std::string& made = words.emplace_back();
       for (const Piece& piece : word) made += piece.literal;
     }
-    return transaction.key_value()->command(words, expect_);
+    return words;
   }
 
  private:

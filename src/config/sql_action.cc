@@ -49,7 +49,11 @@ class ReadingAction final : public Action {
     return std::nullopt;
   }
 
-  std::vector<Probe> probes() const override { return {statement_.probe()}; }
+  std::vector<Probe> probes() const override {
+    Probe probe = statement_.probe();
+    probe.columns = columns_;
+    return {probe};
+  }
 
  private:
   const BoundStatement statement_;

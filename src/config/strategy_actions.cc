@@ -40,6 +40,7 @@ class ColumnValues {
   }
 
   const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::size_t>& values() const { return values_; }
 
  private:
   std::vector<std::string> names_;
@@ -71,7 +72,10 @@ struct RowColumns {
     std::vector<std::string> names = key.names();
     names.insert(names.end(), set.names().begin(), set.names().end());
     names.insert(names.end(), more.begin(), more.end());
-    return {fmt::format("SELECT {} FROM {}", fmt::join(names, ", "), table), 0};
+    Probe probe{.statement = fmt::format("SELECT {} FROM {}", fmt::join(names, ", "), table)};
+    probe.written = key.values();
+    probe.written.insert(probe.written.end(), set.values().begin(), set.values().end());
+    return probe;
   }
 };
 
@@ -159,9 +163,10 @@ class StateAction final : public Action {
   std::vector<Probe> probes() const override {
     std::vector<Probe> found{row_.probe({options_.column})};
     if (!options_.hold_table.empty())
-      found.push_back({fmt::format("SELECT {}, {} FROM {}", fmt::join(row_.key.names(), ", "),
-                                   options_.column, options_.hold_table),
-                       0});
+      found.push_back(
+          {.statement = fmt::format("SELECT {}, {} FROM {}", fmt::join(row_.key.names(), ", "),
+                                    options_.column, options_.hold_table),
+           .written = row_.key.values()});
     if (on_reached_) found.push_back(on_reached_->probe());
     return found;
   }

@@ -18,8 +18,8 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
       ++i;
     } else if (is_long && text.substr(i).starts_with(three)) {
       // Up to two quotes more may stand before the three that end it.
-      const std::size_t behind = text.find_first_not_of(quote, i);
-      return std::min({behind, i + 5, text.size()});
+      const std::string_view quotes = text.substr(i, 5);
+      return i + std::min(quotes.find_first_not_of(quote), quotes.size());
     } else if (!is_long && (text[i] == quote || text[i] == '\n')) {
       return text[i] == quote ? i + 1 : i;
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "config/decimal.h"
 #include "config/plan_testing.h"
 
 namespace once {
@@ -140,28 +139,18 @@ TEST(When, empty_messages_are_skipped_where_the_file_says_so) {
   EXPECT_EQ(plan.options.wanted(delivery_of(R"({"kind":"a"})")), true);
 }
 
-TEST(Decimal, order_is_that_of_the_numbers) {
-  const std::vector<std::vector<std::string>> ascending{{"-1e99999999999999999999"},
-                                                        {"-10", "-1e1", "-10.0"},
-                                                        {"-2"},
-                                                        {"-0.5"},
-                                                        {"-1e-30"},
-                                                        {"0", "-0", "0.00", "0e5"},
-                                                        {"1e-400"},
-                                                        {"0.1", "1e-1"},
-                                                        {"0.10000000000000000000001"},
-                                                        {"1", "1.0", "10e-1"},
-                                                        {"9"},
-                                                        {"10"},
-                                                        {"99.99"},
-                                                        {"1e+2", "100"},
-                                                        {"123456789012345678901"},
-                                                        {"1e99999999999999999999"}};
-  for (std::size_t i = 0; i < ascending.size(); ++i)
-    for (std::size_t j = 0; j < ascending.size(); ++j)
-      for (const std::string& a : ascending[i])
-        for (const std::string& b : ascending[j])
-          EXPECT_EQ(compare_decimals(a, b), i <=> j) << a << " and " << b;
+// It is not known what it says, so it is not a message of another kind.
+TEST(When, body_that_is_not_json_is_parked_and_not_passed_over) {
+  for (const char* body : {"not json", "nullx", R"({"kind":"b"}{"kind":"a"})", R"({"kind":"b"}})",
+                           R"({"kind":"b","w":tru})"})
+    for (const char* when :
+         {R"({ value = "kind", is = "a" })", R"({ value = "kind", missing = true })",
+          R"({ value = "count", is = 7 })"}) {
+      const auto found = holds(when, body);
+      ASSERT_FALSE(found) << when << body;
+      EXPECT_EQ(found.error().remedy, Remedy::park);
+      EXPECT_NE(found.error().text.find("not JSON"), std::string::npos) << found.error().text;
+    }
 }
 
 }  // namespace

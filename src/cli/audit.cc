@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "audit/looking_url.h"
 #include "audit/read_to_end.h"
 #include "audit/stream_audit.h"
 #include "cli/books.h"
@@ -68,6 +69,7 @@ Result<int> audit(const AuditFlags& flags, Output& output) {
                           : flags.directory;
   options.bytes_max = flags.memory_mib << 20;
   options.shown_max = flags.limit;
+  (void)ONCE_TRY(audit::looking_url_of_one(flags.url));
   tell_looking(flags.url, output);
   audit::StreamAudit audit(std::move(options));
   Progress progress(output);

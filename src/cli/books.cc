@@ -8,6 +8,7 @@
 
 #include "audit/looking_url.h"
 #include "cli/exit_code.h"
+#include "cli/id_text.h"
 #include "model/message_view.h"
 #include "operate/message_json.h"
 
@@ -57,7 +58,7 @@ void write_parked(Output& output, const std::string& scope, const ParkedRecord& 
   table.row({"reason", record.reason});
   table.row({"attempts", fmt::format("{}", record.attempts)});
   table.row({"came from", fmt::format("{} offset {}", record.partition, record.offset)});
-  table.row({"id", operate::text_or_base64(record.message.id)});
+  table.row({"id", text_of_id(record.message.id)});
   table.row({"key", operate::text_or_base64(view_of(record.message.key))});
   table.row({"timestamp", time_text(record.message.timestamp_ms)});
   for (const Header& header : record.message.headers)

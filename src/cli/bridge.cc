@@ -93,21 +93,35 @@ operate::Job job_of(const BridgeFlags& flags, const PipelineOptions& options, So
           .takes_turns = operate::is_for_one_process(flags.from)};
 }
 
-// Copies to the end, or until a signal comes; answers as run_until_stopped does.
-Result<std::optional<int>> copy(const BridgeFlags& flags, const PipelineOptions& options,
-                                operate::Patience& patience, SignalWatch& signals, Output& output) {
+struct BridgeParts {
+  std::unique_ptr<Store> state;
+  std::unique_ptr<operate::PacedSource> source;
+};
+
+Result<operate::OpenedJob> open_bridge(const BridgeFlags& flags, const PipelineOptions& options,
+                                       operate::Patience& patience, RunLog& log) {
   const std::string from = flags.follow ? flags.from : ONCE_TRY(audit::url_that_ends(flags.from));
-  operate::PacedSource source(
+  const auto parts = std::make_shared<BridgeParts>();
+  parts->source = std::make_unique<operate::PacedSource>(
       ONCE_TRY(patience.until_there(the_source, [&] { return open_source(from); })), flags.rate);
-  const auto state =
-      ONCE_TRY(patience.until_there(the_store, [&] { return open_store(flags.state); }));
-  operate::Job job = job_of(flags, options, source, *state);
+  parts->state = ONCE_TRY(patience.until_there(the_store, [&] { return open_store(flags.state); }));
+  operate::Job job = job_of(flags, options, *parts->source, *parts->state);
   const std::string promise =
-      ONCE_TRY(verify(source.traits(), state->traits(), job.handler, options));
-  tell_warnings(source, output);
-  output.log(Severity::info, "promise", fmt::format("once bridge: {}", promise));
-  return run_until_stopped(std::move(job), {flags.running.stats_every_s, flags.follow}, patience,
-                           signals, output);
+      ONCE_TRY(verify(parts->source->traits(), parts->state->traits(), job.handler, options));
+  tell_warnings(*parts->source, log);
+  log.tell(Severity::info, "promise", fmt::format("once bridge: {}", promise));
+  return operate::OpenedJob{parts, std::move(job)};
+}
+
+// Copies to the end, or until a signal comes; answers as run_until_stopped does.
+Result<int> copy(const BridgeFlags& flags, const PipelineOptions& options, SignalWatch& signals,
+                 Output& output) {
+  std::vector<RunningPipeline> pipelines;
+  pipelines.push_back({{}, [&](operate::Patience& patience, RunLog& log) {
+                         return open_bridge(flags, options, patience, log);
+                       }});
+  return run_until_stopped(std::move(pipelines), flags.running.wait_s,
+                           {flags.running.stats_every_s, flags.follow}, signals, output);
 }
 
 // What could not be copied: messages without an id, and those that the other topic never accepts.
@@ -129,6 +143,25 @@ void write(const audit::BridgeReport& report, std::size_t parked, Output& output
   output.write_table(table);
 }
 
+// A copy that is behind its state can be made again, which other destinations cannot.
+Error with_way_out(Error error, const BridgeFlags& flags, const PipelineOptions& options) {
+  if (error.tag != "diverged") return error;
+  error.text = fmt::format(
+      "{} is not the topic that {} has copied to: it was deleted and created again, or one of the "
+      "two was restored. To copy all of {} again, use another --state. To go on without what is "
+      "missing: once outbox restart \"{}\" --reason TEXT --store {}. What was found: {}",
+      shown_url(flags.to), shown_url(flags.state), shown_url(flags.from), destination_of(options),
+      shown_url(flags.state), error.text);
+  return error;
+}
+
+void explain_missing(const BridgeFlags& flags, Output& output) {
+  output.talk(fmt::format(
+      "what is missing was copied before, as {} says: {} was deleted and created again, "
+      "or messages were deleted from it. To copy all of {} again, use another --state",
+      shown_url(flags.state), shown_url(flags.to), shown_url(flags.from)));
+}
+
 Result<int> bridge(const BridgeFlags& flags, Output& output) {
   set_log(flags.running, output);
   for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
@@ -138,10 +171,9 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
                                   shown_url(flags.from), shown_url(flags.to)));
   {
     SignalWatch signals;
-    operate::Patience patience(flags.running.wait_s, log_to(output));
-    const int code =
-        ONCE_TRY(run_in_turns([&] { return copy(flags, options, patience, signals, output); }));
-    if (flags.follow || signals.came() != 0) return code;
+    const auto code = copy(flags, options, signals, output);
+    if (!code) return fail(with_way_out(code.error(), flags, options));
+    if (flags.follow || signals.came() != 0) return *code;
   }
   const audit::BridgeReport report =
       ONCE_TRY(audit::audit_bridge(flags.from, flags.to, options.id));
@@ -152,6 +184,7 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
         fmt::format("once park ls --scope {} and once outbox show, with --store {}, show "
                     "what is parked",
                     options.scope, shown_url(flags.state)));
+  if (report.missing > parked) explain_missing(flags, output);
   return report.is_clean() ? exit_ok : exit_broken;
 }
 

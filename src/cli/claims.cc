@@ -13,6 +13,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/id_text.h"
 #include "operate/claims.h"
 #include "operate/message_json.h"
 
@@ -36,7 +37,7 @@ void write(Output& output, const std::vector<ClaimEntry>& entries, std::string_v
                "result", "reason"});
   for (const auto& [scope, record] : entries) {
     json.push_back(json_of(scope, record));
-    table.row({scope, operate::text_or_base64(record.id), name_of(record.state),
+    table.row({scope, text_of_id(record.id), name_of(record.state),
                fmt::format("{}", record.generation), fmt::format("{}", record.attempts),
                time_text(record.changed_ms), record.owner,
                record.lease_until_ms == 0 ? "" : time_text(record.lease_until_ms),
@@ -51,8 +52,7 @@ void write_steps(Output& output, const std::vector<ClaimEntry>& entries) {
   bool any = false;
   for (const auto& [scope, record] : entries)
     for (const StepRecord& step : record.steps) {
-      table.row({scope, operate::text_or_base64(record.id), step.name,
-                 operate::text_or_base64(step.result)});
+      table.row({scope, text_of_id(record.id), step.name, operate::text_or_base64(step.result)});
       any = true;
     }
   if (!any || output.json()) return;
@@ -65,9 +65,7 @@ Result<int> list(const ClaimsFlags& flags, Output& output) {
   const auto page = ONCE_TRY(operate::claim_page(books, flags.query));
   write(output, page.entries,
         flags.query.state ? "there are no claims in this state" : "there are no claims");
-  if (page.next)
-    output.talk(fmt::format("there are more; go on with --scope '{}' --from '{}'", page.next->scope,
-                            operate::text_or_base64(page.next->record.id)));
+  if (page.next) output.talk(next_page_text(page.next->scope, page.next->record.id));
   return exit_ok;
 }
 
@@ -99,7 +97,10 @@ CLI::App& add_verb(CLI::App& claims, Context& context, const std::shared_ptr<Cla
                    const std::string& name, const std::string& about, Verb verb) {
   CLI::App& command = *claims.add_subcommand(name, about);
   if (name != "ls")
-    command.add_option("ID", flags->id, "The id of the claim")->required()->option_text(" ");
+    command.add_option("ID", flags->id, "The id of the claim, as `ls` shows it")
+        ->required()
+        ->transform(id_text())
+        ->option_text(" ");
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -117,7 +118,9 @@ void add_list_flags(CLI::App& ls, const std::shared_ptr<ClaimsFlags>& flags) {
   ls.add_option("--state", flags->query.state, "Only those in this state")
       ->transform(one_of(states))
       ->option_text("running|retryable|in_doubt|done|rejected");
-  ls.add_option("--from", flags->query.from_id, "Start at this id")->option_text("ID");
+  ls.add_option("--from", flags->query.from_id, "Start at this id")
+      ->transform(id_text())
+      ->option_text("ID");
   ls.add_option("--limit", flags->query.count_max, "At most this many (100)")
       ->check(whole_number(1, 1'000'000))
       ->option_text("N");

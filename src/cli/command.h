@@ -23,6 +23,7 @@ struct Context {
 void add_topic(CLI::App& app, Context& context);
 void add_produce(CLI::App& app, Context& context);
 void add_consume(CLI::App& app, Context& context);
+void add_init(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_audit(CLI::App& app, Context& context);
 void add_bridge(CLI::App& app, Context& context);
@@ -31,6 +32,7 @@ void add_trace(CLI::App& app, Context& context);
 void add_ledger(CLI::App& app, Context& context);
 void add_park(CLI::App& app, Context& context);
 void add_outbox(CLI::App& app, Context& context);
+void add_later(CLI::App& app, Context& context);
 void add_claims(CLI::App& app, Context& context);
 void add_position(CLI::App& app, Context& context);
 void add_horizon(CLI::App& app, Context& context);

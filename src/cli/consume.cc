@@ -20,6 +20,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/id_text.h"
 #include "cli/message_format.h"
 #include "cli/moment.h"
 #include "cli/signals.h"
@@ -153,10 +154,11 @@ class Printer {
     const auto cell = [this](std::string_view bytes) {
       return output_.shown(operate::text_or_base64(bytes));
     };
+    const bool has_id = delivery.id.data() != nullptr;
+    const std::string id = has_id ? output_.shown(text_of_id(delivery.id)) : cell(delivery.id);
     output_.write_line(fmt::format("{:>9}  {:>10}  {:<24}  {:<16}  {}",
                                    output_.shown(operate::partition_number(delivery.partition)),
-                                   delivery.offset, cell(delivery.id), cell(delivery.key),
-                                   cell(delivery.body)));
+                                   delivery.offset, id, cell(delivery.key), cell(delivery.body)));
   }
 
   Output& output_;
@@ -254,7 +256,7 @@ Status check_flags(const ConsumeFlags& flags, const Output& output) {
 Result<int> consume(const ConsumeFlags& flags, Output& output) {
   ONCE_TRY(check_flags(flags, output));
   Printer printer = ONCE_TRY(Printer::make(output, flags));
-  const audit::LookingUrl looking = ONCE_TRY(audit::looking_url(flags.url));
+  const audit::LookingUrl looking = ONCE_TRY(audit::looking_url_of_one(flags.url));
   const std::string url = ONCE_TRY(bounded(flags, looking.source));
   tell_looking(flags.url, output);
   SignalWatch signals;

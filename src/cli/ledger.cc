@@ -11,6 +11,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/id_text.h"
 #include "operate/ledger.h"
 #include "operate/message_json.h"
 
@@ -31,7 +32,7 @@ void write(Output& output, const std::vector<LedgerEntry>& entries, std::string_
   Table table({"scope", "id", "outcome", "recorded", "born", "partition", "offset", "detail"});
   for (const auto& [scope, record] : entries) {
     json.push_back(json_of(scope, record));
-    table.row({scope, operate::text_or_base64(record.id), name_of(record.outcome.kind),
+    table.row({scope, text_of_id(record.id), name_of(record.outcome.kind),
                time_text(record.recorded_ms), time_text(record.born_ms), record.partition,
                fmt::format("{}", record.offset), operate::text_or_base64(record.outcome.detail)});
   }
@@ -43,9 +44,7 @@ Result<int> list(const LedgerFlags& flags, Output& output) {
   const auto page = ONCE_TRY(operate::ledger_page(books, flags.query));
   write(output, page.entries,
         flags.query.outcome ? "no id has this outcome" : "the ledger is empty");
-  if (page.next)
-    output.talk(fmt::format("there are more; go on with --scope '{}' --from '{}'", page.next->scope,
-                            operate::text_or_base64(page.next->record.id)));
+  if (page.next) output.talk(next_page_text(page.next->scope, page.next->record.id));
   return exit_ok;
 }
 
@@ -63,7 +62,7 @@ Result<int> force(const LedgerFlags& flags, Output& output) {
   else
     output.write_line(
         fmt::format("\"{}\" is free in scope {}: the next delivery with it counts as new",
-                    operate::text_or_base64(flags.id), was.scope));
+                    text_of_id(flags.id), was.scope));
   return exit_ok;
 }
 
@@ -72,7 +71,11 @@ using Verb = Result<int> (*)(const LedgerFlags&, Output&);
 CLI::App& add_verb(CLI::App& ledger, Context& context, const std::shared_ptr<LedgerFlags>& flags,
                    const std::string& name, const std::string& about, Verb verb) {
   CLI::App& command = *ledger.add_subcommand(name, about);
-  if (name != "ls") command.add_option("ID", flags->id, "The id")->required()->option_text(" ");
+  if (name != "ls")
+    command.add_option("ID", flags->id, "The id, as `ls` shows it")
+        ->required()
+        ->transform(id_text())
+        ->option_text(" ");
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -90,11 +93,14 @@ void add_ledger(CLI::App& app, Context& context) {
   CLI::App& ls = add_verb(ledger, context, flags, "ls", "List ids with their outcomes", list);
   static const std::map<std::string, Outcome::Kind> outcomes{{"applied", Outcome::Kind::applied},
                                                              {"rejected", Outcome::Kind::rejected},
-                                                             {"parked", Outcome::Kind::parked}};
+                                                             {"parked", Outcome::Kind::parked},
+                                                             {"later", Outcome::Kind::later}};
   ls.add_option("--outcome", flags->query.outcome, "Only those with this outcome")
       ->transform(one_of(outcomes))
-      ->option_text("applied|rejected|parked");
-  ls.add_option("--from", flags->query.from_id, "Start at this id")->option_text("ID");
+      ->option_text("applied|rejected|parked|later");
+  ls.add_option("--from", flags->query.from_id, "Start at this id")
+      ->transform(id_text())
+      ->option_text("ID");
   ls.add_option("--limit", flags->query.count_max, "At most this many (100)")
       ->check(whole_number(1, 1'000'000))
       ->option_text("N");

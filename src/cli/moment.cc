@@ -2,10 +2,8 @@
 #include "cli/moment.h"
 
 #include <charconv>
-#include <cstdlib>
-#include <ctime>
-#include <limits>
-#include <string_view>
+
+#include "config/timestamp.h"
 
 namespace once::cli {
 namespace {
@@ -28,18 +26,6 @@ std::optional<std::int64_t> before_now(const std::string& text, std::int64_t now
   return now_ms - *count * unit;
 }
 
-// The digits behind a point, in milliseconds; removes them from the text.
-std::int64_t take_fraction_ms(std::string_view& text) {
-  if (!text.starts_with('.')) return 0;
-  text.remove_prefix(1);
-  std::int64_t ms = 0;
-  for (std::int64_t unit = 100; !text.empty() && text[0] >= '0' && text[0] <= '9'; unit /= 10) {
-    ms += (text[0] - '0') * unit;
-    text.remove_prefix(1);
-  }
-  return ms;
-}
-
 }  // namespace
 
 std::optional<std::int64_t> number_in(const std::string& text) {
@@ -52,15 +38,9 @@ std::optional<std::int64_t> number_in(const std::string& text) {
 
 std::optional<std::int64_t> parse_moment(const std::string& text, std::int64_t now_ms) {
   if (const auto past = before_now(text, now_ms)) return past;
-  std::tm parts{};
-  const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr) return std::nullopt;
-  std::string_view tail = rest;
-  const std::int64_t fraction_ms = take_fraction_ms(tail);
-  std::tm zone{};
-  const char* end = ::strptime(tail.data(), "%z", &zone);  // the tail ends where `text` does
-  if (tail.empty() || end == nullptr || *end != '\0') return std::nullopt;
-  return (::timegm(&parts) - zone.tm_gmtoff) * 1000 + fraction_ms;
+  const auto us = parse_timestamp_us(text);
+  if (!us || text[10] != 'T') return std::nullopt;  // one word of a command line
+  return timestamp_ms_of_us(*us);
 }
 
 }  // namespace once::cli

@@ -12,7 +12,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "operate/message_json.h"
+#include "cli/id_text.h"
 
 namespace once::cli {
 namespace {
@@ -29,11 +29,12 @@ std::string count_text(std::size_t count) { return grouped(static_cast<std::int6
 Result<int> list(const OutboxFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
   Json json = Json::array();
-  Table table({"destination", "pending", "parked", "restarts", "sender"});
+  Table table({"destination", "pending", "parked", "restarts", "sender", "trouble"});
   for (const operate::DestinationRecord& at : ONCE_TRY(operate::destinations_in(books))) {
     json.push_back(operate::json_of(at));
     table.row({at.name, count_text(at.pending) + (at.more_pending ? "+" : ""),
-               count_text(at.parked), grouped(at.restarts), at.sender});
+               count_text(at.parked), grouped(at.restarts), at.sender,
+               at.trouble.empty() ? "" : "diverged"});
   }
   write_list(output, json, table, "nothing was ever emitted from this store");
   return exit_ok;
@@ -53,7 +54,7 @@ Result<int> show(const OutboxFlags& flags, Output& output) {
   for (const ParkedRecord& row : rows) {
     json.push_back(json_of(std::string(outbox_scope), row));
     table.row({fmt::format("{}", row.number), row.partition, time_text(row.parked_ms),
-               operate::text_or_base64(row.message.id), row.reason});
+               text_of_id(row.message.id), row.reason});
   }
   write_list(output, json, table, "nothing is parked in the outbox");
   return exit_ok;
@@ -178,7 +179,8 @@ void add_outbox(CLI::App& app, Context& context) {
   restarted.add_option("--reason", flags->reason, "Why; goes to the operation log")
       ->option_text("TEXT");
   restarted.add_flag("--force", flags->force,
-                     "Even if a relay is sending there: what is on its way is sent twice");
+                     "Even if a relay is sending there, or none has found it diverged: what is on "
+                     "its way, or was sent without an answer, is sent twice");
   restarted.footer(
       "For a store or destination that was restored or created again (error[diverged]). What is\n"
       "pending is sent as a new producer; what was sent since the backup and is produced again is\n"

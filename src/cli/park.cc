@@ -14,7 +14,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "operate/message_json.h"
+#include "cli/id_text.h"
 
 namespace once::cli {
 namespace {
@@ -51,7 +51,7 @@ void list_each(const std::string& scope, const std::vector<ParkedSummary>& parke
     entry.update(operate::json_of(message));
     json.push_back(std::move(entry));
     table.row({scope, fmt::format("{}", message.number), time_text(message.parked_ms),
-               operate::text_or_base64(message.id), message.reason});
+               text_of_id(message.id), message.reason});
   }
 }
 
@@ -95,7 +95,7 @@ void show_plan(Output& output, const ParkChange& change) {
   for (std::size_t i = 0; i < change.messages.size(); ++i) {
     const ParkedSummary& message = change.messages[i];
     table.row({fmt::format("{}", message.number), time_text(message.parked_ms),
-               operate::text_or_base64(message.id), message.reason,
+               text_of_id(message.id), message.reason,
                change.obstacles.empty() ? "" : change.obstacles[i]});
   }
   if (!change.messages.empty()) output.write_table(table);

@@ -115,6 +115,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_topic(app, context);
   add_produce(app, context);
   add_consume(app, context);
+  add_init(app, context);
   add_run(app, context);
   add_audit(app, context);
   add_bridge(app, context);
@@ -122,6 +123,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_trace(app, context);
   add_ledger(app, context);
   add_park(app, context);
+  add_later(app, context);
   add_outbox(app, context);
   add_claims(app, context);
   add_position(app, context);

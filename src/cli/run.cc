@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <once/open.h>
 #include <once/pipeline.h>
 
@@ -7,9 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "base/url.h"
@@ -29,6 +34,7 @@ namespace {
 
 struct RunFlags {
   std::string path;
+  std::string pipeline;  // empty: all of the file
   bool check = false;
   std::size_t try_count = 0;  // 0: not only to try
   RunningFlags running;
@@ -59,95 +65,219 @@ Result<SqlDialect> dialect_of(const std::string& store_url) {
   return SqlDialect::sqlite;
 }
 
+// Stores by their URLs: pipelines with the same one use it together, so that they do not wait for
+// each other's locks. Closed when the last of them is. Any thread may call it.
+class SharedStores {
+ public:
+  using Open = Result<LookedAtStore> (*)(std::string_view url);
+  explicit SharedStores(Open how) : open_(how) {}
+
+  Result<LookedAtStore> open(const std::string& url) {
+    const std::scoped_lock lock(mutex_);
+    Known& known = stores_[url];
+    if (auto store = known.store.lock()) return LookedAtStore{std::move(store), known.state};
+    LookedAtStore made = ONCE_TRY(open_(url));
+    known = {made.store, made.state};
+    return made;
+  }
+
+ private:
+  struct Known {
+    std::weak_ptr<Store> store;
+    StoreState state = StoreState::current;
+  };
+  const Open open_;
+  std::mutex mutex_;
+  std::map<std::string, Known> stores_;
+};
+
 // Everything that a run is made of, in the order in which it has to go.
 struct Parts {
   std::shared_ptr<const Recipe> recipe;
-  std::unique_ptr<Store> store;
+  LookedAtStore store;
   std::unique_ptr<Source> source;
   std::string promise;
+  std::vector<std::string> unchecked;  // what of the file could not be checked
 };
 
-// Nothing is opened while the file is wrong. A source that is only opened is no member of its group
-// yet, so that nobody waits for it while the store is away.
+Result<LookedAtStore> open_store_to_run(std::string_view url) {
+  return LookedAtStore{ONCE_TRY(open_store(url))};
+}
+
+// Nothing is opened while the file is wrong.
+Result<std::shared_ptr<const Recipe>> recipe_of(const Plan& plan) {
+  return Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url)));
+}
+
+// A source that is only opened is no member of its group yet, so that nobody waits for it while the
+// store is away.
 using OpenSource = Result<std::unique_ptr<Source>> (*)(std::string_view url);
-Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSource open) {
+Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSource open,
+                         SharedStores& stores) {
   Parts parts;
-  parts.recipe = ONCE_TRY(Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url))));
+  parts.recipe = ONCE_TRY(recipe_of(plan));
   parts.source = ONCE_TRY(patience.until_there(the_source, [&] { return open(plan.source_url); }));
   parts.store =
-      ONCE_TRY(patience.until_there(the_store, [&] { return open_store(plan.store_url); }));
-  parts.promise = ONCE_TRY(verify(parts.source->traits(), parts.store->traits(),
+      ONCE_TRY(patience.until_there(the_store, [&] { return stores.open(plan.store_url); }));
+  parts.promise = ONCE_TRY(verify(parts.source->traits(), parts.store.store->traits(),
                                   handler_of(parts.recipe), plan.options));
-  ONCE_TRY(patience.until_there(the_store, [&] { return parts.recipe->check(*parts.store); }));
+  parts.unchecked = ONCE_TRY(
+      patience.until_there(the_store, [&] { return parts.recipe->check(*parts.store.store); }));
   return parts;
+}
+
+// What people know a pipeline by.
+std::string label_of(const Plan& plan) {
+  return plan.name.empty() ? plan.file : fmt::format("{}, pipeline {}", plan.file, plan.name);
 }
 
 operate::Job job_of(const Plan& plan, const Parts& parts) {
   operate::Job job{.name = plan.file,
                    .source = *parts.source,
-                   .store = *parts.store,
+                   .store = *parts.store.store,
                    .handler = handler_of(parts.recipe),
                    .options = plan.options,
                    .relay_name = plan.relay_name,
                    .has_effects = !plan.steps.empty(),
                    .takes_turns = operate::is_for_one_process(plan.source_url)};
-  for (const EmitRule& emit : plan.emits)
-    job.destinations.push_back({emit.to, emit.destination, plan.text_of(emit.place)});
+  for (const EmitTarget& target : plan.destinations())
+    job.destinations.push_back({target.to, target.destination, plan.text_of(target.place)});
   return job;
 }
 
-Result<int> tell_promise(const Plan& plan, const Parts& parts, Output& output) {
-  const std::string source = output.secrets.redacted(parts.source->traits().name);
-  const std::string store = output.secrets.redacted(parts.store->traits().name);
-  if (output.json()) {
-    output.write_json({{"promise", parts.promise},
-                       {"scope", plan.options.scope},
-                       {"source", source},
-                       {"store", store},
-                       {"warnings", parts.source->traits().warnings},
-                       {"steps", plan.steps.size()},
-                       {"emits", plan.emits.size()}});
-  } else {
-    output.write_line(
-        fmt::format("{}: {} -> {}, scope {}", plan.file, source, store, plan.options.scope));
-    output.write_line(parts.promise);
+std::string_view word_of(StoreState state) {
+  switch (state) {
+    case StoreState::none: return "none";
+    case StoreState::older: return "older";
+    case StoreState::current: break;
   }
-  return exit_ok;
+  return "current";
 }
 
-Result<int> check_plan(const Plan& plan, operate::Patience& patience, Output& output) {
-  const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source));
+// What a check could not look at, since it makes nothing.
+void tell_unchecked(const Parts& parts, Output& output) {
+  const std::string store = output.secrets.redacted(parts.store.store->traits().name);
+  if (parts.store.state == StoreState::none)
+    output.talk(fmt::format("note: {} has no tables or keys of Once yet: a run makes them", store));
+  if (parts.store.state == StoreState::older)
+    output.talk(
+        fmt::format("note: {} was made by an older version of Once: a run upgrades it; its "
+                    "positions were not checked",
+                    store));
+  for (const std::string& one : parts.unchecked) output.talk("note: " + one);
+}
+
+Json promise_json(const Plan& plan, const Parts& parts, const Output& output) {
+  Json json = {{"promise", parts.promise},
+               {"scope", plan.options.scope},
+               {"source", output.secrets.redacted(parts.source->traits().name)},
+               {"store", output.secrets.redacted(parts.store.store->traits().name)},
+               {"partitions", parts.source->traits().partitions},
+               {"warnings", parts.source->traits().warnings},
+               {"steps", plan.steps.size()},
+               {"emits", plan.emits.size()},
+               {"park_to", nullptr},
+               {"later", plan.may_put_off()},
+               {"store_state", word_of(parts.store.state)},
+               {"unchecked", parts.unchecked}};
+  if (plan.park) json["park_to"] = output.secrets.redacted(plan.park->to);
+  if (!plan.name.empty()) json["pipeline"] = plan.name;
+  return json;
+}
+
+void write_promise(const Plan& plan, const Parts& parts, Output& output) {
+  output.write_line(fmt::format("{}: {} -> {}, scope {}", label_of(plan),
+                                output.secrets.redacted(parts.source->traits().name),
+                                output.secrets.redacted(parts.store.store->traits().name),
+                                plan.options.scope));
+  output.write_line(parts.promise);
+  if (plan.park)
+    output.write_line("copies of parked messages go to " + output.secrets.redacted(plan.park->to));
+  if (plan.may_put_off())
+    output.write_line("messages that are put off wait in the store until they are due");
+}
+
+Result<Json> check_plan(const Plan& plan, operate::Patience& patience, SharedStores& stores,
+                        Output& output) {
+  const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source, stores));
   ONCE_TRY(operate::check_job(job_of(plan, parts), plan.source_url));
   tell_warnings(*parts.source, output);
   for (const std::string& advice : advice_about(plan.source_url)) output.talk("warning: " + advice);
-  return tell_promise(plan, parts, output);
+  tell_unchecked(parts, output);
+  if (!output.json()) write_promise(plan, parts, output);
+  return promise_json(plan, parts, output);
 }
 
 // The source is only looked at: a pipeline that runs keeps its partitions.
-Result<int> try_plan(const Plan& plan, std::size_t count, operate::Patience& patience,
-                     Output& output) {
-  const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source_to_look));
-  write_rehearsed(ONCE_TRY(rehearse(*parts.source, *parts.store, handler_of(parts.recipe),
-                                    plan.options, count)),
-                  output);
+Result<Json> try_plan(const Plan& plan, std::size_t count, operate::Patience& patience,
+                      SharedStores& stores, Output& output) {
+  const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source_to_look, stores));
+  const auto messages = ONCE_TRY(
+      rehearse(*parts.source, *parts.store.store, handler_of(parts.recipe), plan.options, count));
+  if (!output.json()) {
+    if (!plan.name.empty()) output.write_line(fmt::format("{}:", plan.name));
+    write_rehearsed(messages, output);
+  }
+  Json json = rehearsed_json(messages);
+  if (!plan.name.empty()) json["pipeline"] = plan.name;
+  return json;
+}
+
+// Without running anything: one pipeline after the other.
+Result<int> look_at_plans(const RunFlags& flags, const std::vector<Plan>& plans, Output& output) {
+  operate::Patience patience(flags.running.wait_s.value_or(0), log_to(output));
+  SharedStores stores(flags.check ? open_store_to_look : open_store_to_run);
+  Json list = Json::array();
+  for (const Plan& plan : plans) {
+    auto found = flags.check ? check_plan(plan, patience, stores, output)
+                             : try_plan(plan, flags.try_count, patience, stores, output);
+    if (!found) return fail(operate::of_pipeline(plan.name, std::move(found).error()));
+    list.push_back(std::move(*found));
+  }
+  const bool is_list = !plans.front().name.empty();
+  if (output.json())
+    output.write_json(is_list ? Json{{"pipelines", std::move(list)}} : list.front());
   return exit_ok;
 }
 
-Result<int> run_plan(const RunFlags& flags, const Plan& plan, Output& output) {
-  if (flags.check || flags.try_count > 0) {
-    operate::Patience patience(flags.running.wait_s.value_or(0), log_to(output));
-    return flags.check ? check_plan(plan, patience, output)
-                       : try_plan(plan, flags.try_count, patience, output);
-  }
+Result<operate::OpenedJob> open_job(const Plan& plan, operate::Patience& patience,
+                                    SharedStores& stores, RunLog& log) {
+  const auto parts =
+      std::make_shared<Parts>(ONCE_TRY(open_parts(plan, patience, open_source, stores)));
+  tell_warnings(*parts->source, log);
+  log.tell(Severity::info, "promise",
+           plan.name.empty() ? fmt::format("{}: {}", plan.file, parts->promise) : parts->promise);
+  return operate::OpenedJob{parts, job_of(plan, *parts)};
+}
+
+Result<int> run_plans(const RunFlags& flags, const std::vector<Plan>& plans, Output& output) {
   SignalWatch signals;
-  operate::Patience patience(flags.running.wait_s, log_to(output));
-  return run_in_turns([&]() -> Result<std::optional<int>> {
-    const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source));
-    tell_warnings(*parts.source, output);
-    output.log(Severity::info, "promise", fmt::format("{}: {}", plan.file, parts.promise));
-    return run_until_stopped(job_of(plan, parts), {flags.running.stats_every_s}, patience, signals,
-                             output);
-  });
+  SharedStores stores(open_store_to_run);
+  std::vector<RunningPipeline> pipelines;
+  for (const Plan& plan : plans) {
+    if (const auto recipe = recipe_of(plan); !recipe)
+      return fail(operate::of_pipeline(plan.name, recipe.error()));
+    pipelines.push_back({plan.name, [&](operate::Patience& patience, RunLog& log) {
+                           return open_job(plan, patience, stores, log);
+                         }});
+  }
+  return run_until_stopped(std::move(pipelines), flags.running.wait_s,
+                           {flags.running.stats_every_s}, signals, output);
+}
+
+// All of the file, or the one that was asked for.
+Result<std::vector<Plan>> chosen(std::vector<Plan> plans, const std::string& name) {
+  if (name.empty()) return plans;
+  std::vector<std::string_view> known;
+  for (const Plan& plan : plans) {
+    if (plan.name == name) return std::vector<Plan>{plan};
+    known.push_back(plan.name);
+  }
+  if (plans.front().name.empty())
+    return fail_usage(fmt::format("--pipeline {}: {} has no [[pipeline]]: it is one pipeline", name,
+                                  plans.front().file));
+  return fail_usage(fmt::format("{} has no pipeline \"{}\"; it has {}", plans.front().file, name,
+                                fmt::join(known, ", ")));
 }
 
 // One byte more than is allowed says that it is too long.
@@ -163,9 +293,11 @@ Result<int> run_file(const RunFlags& flags, Output& output) {
   const bool is_stdin = flags.path == "-";
   const std::string text =
       is_stdin ? read_stdin() : ONCE_TRY(read_file(system_files(), flags.path, plan_bytes_max));
-  const Plan plan = ONCE_TRY(parse_plan(text, is_stdin ? "stdin" : flags.path, variable));
-  plan.teach(output.secrets);
-  return run_plan(flags, plan, output);
+  const std::vector<Plan> plans = ONCE_TRY(chosen(
+      ONCE_TRY(parse_plans(text, is_stdin ? "stdin" : flags.path, variable)), flags.pipeline));
+  for (const Plan& plan : plans) plan.teach(output.secrets);
+  return flags.check || flags.try_count > 0 ? look_at_plans(flags, plans, output)
+                                            : run_plans(flags, plans, output);
 }
 
 constexpr const char* examples =
@@ -175,16 +307,21 @@ constexpr const char* examples =
     "  once run points.toml                  until it is stopped: Ctrl-C or SIGTERM\n"
     "  once run points.toml -o json --quiet  statistics as JSON at the end\n"
     "  once run - < points.toml              the file from stdin\n"
+    "  once run shop.toml --pipeline points  one of the [[pipeline]] of a file\n"
     "docs/run.md explains every key of the file; examples/run has one for each story.";
 
 }  // namespace
 
 void add_run(CLI::App& app, Context& context) {
   const auto flags = std::make_shared<RunFlags>();
-  CLI::App& command = *app.add_subcommand("run", "Run a pipeline that is described in a file");
+  CLI::App& command = *app.add_subcommand("run", "Run the pipelines that are described in a file");
   command.add_option("FILE", flags->path, "The description, in TOML; - reads it from stdin")
       ->required()
       ->option_text(" ");
+  command
+      .add_option("--pipeline", flags->pipeline,
+                  "Only this one of the file's pipelines; without it, all of them")
+      ->option_text("NAME");
   command.add_flag("--check", flags->check,
                    "Only check: the file, the database, and what can be promised");
   command

@@ -18,7 +18,6 @@
 #include "cli/checks.h"
 #include "cli/exit_code.h"
 #include "operate/event_json.h"
-#include "operate/runner.h"
 
 namespace once::cli {
 namespace {
@@ -34,13 +33,26 @@ LogLine line_of(const Event& event) {
           operate::json_of(event)};
 }
 
-// What happened, told by any thread, for the one that writes.
+// What happened, told by any thread, for the one that writes. Until that one begins, what is told
+// is written at once: then there is only the thread that opens the pipelines.
 class EventQueue {
  public:
-  void add(const Event& event) {
-    LogLine line = line_of(event);
+  explicit EventQueue(Output& output) : output_(output) {}
+
+  void begin() {
     const std::scoped_lock lock(mutex_);
-    if (lines_.size() < lines_max)
+    begun_ = true;
+  }
+  // Of a pipeline; of the only one, if the name is empty.
+  void add(const std::string& pipeline, LogLine line) {
+    if (!pipeline.empty()) {
+      line.text = fmt::format("{}: {}", pipeline, line.text);
+      line.fields["pipeline"] = pipeline;
+    }
+    const std::scoped_lock lock(mutex_);
+    if (!begun_)
+      output_.log(line);
+    else if (lines_.size() < lines_max)
       lines_.push_back(std::move(line));
     else
       ++dropped_;
@@ -61,18 +73,46 @@ class EventQueue {
  private:
   static constexpr std::size_t lines_max = 10'000;
 
+  Output& output_;
   std::mutex mutex_;
+  bool begun_ = false;
   std::vector<LogLine> lines_;
   std::uint64_t dropped_ = 0;
 };
 
+class QueueLog final : public RunLog {
+ public:
+  QueueLog(EventQueue& events, const std::string& pipeline)
+      : events_(events), pipeline_(pipeline) {}
+  void tell(Severity severity, std::string_view kind, std::string_view text) override {
+    events_.add(
+        pipeline_,
+        {system_clock().now_ms(), severity, std::string(text), {{"kind", kind}, {"text", text}}});
+  }
+
+ private:
+  EventQueue& events_;
+  const std::string& pipeline_;
+};
+
+// The same for a pipeline of a group as the runner wants it.
+operate::Member member_of(RunningPipeline pipeline, EventQueue& events) {
+  return {.name = pipeline.name,
+          .open = [pipeline, &events](operate::Patience& patience) -> Result<operate::OpenedJob> {
+            QueueLog log(events, pipeline.name);
+            return pipeline.open(patience, log);
+          },
+          .observer = [name = pipeline.name,
+                       &events](const Event& event) { events.add(name, line_of(event)); }};
+}
+
 // What is known while it runs, for people.
 class Watch {
  public:
-  Watch(std::int64_t stats_every_s, const operate::Runner& runner, EventQueue& events,
+  Watch(std::int64_t stats_every_s, const operate::RunnerGroup& group, EventQueue& events,
         Output& output)
       : stats_every_s_(stats_every_s),
-        runner_(runner),
+        group_(group),
         events_(events),
         output_(output),
         progress_(output) {}
@@ -81,20 +121,23 @@ class Watch {
     write_events();
     const std::int64_t now_ns = system_clock().ticks_ns();
     if (now_ns - seen_ns_ < ns_per_second) return;
-    const operate::RunStatistics now = runner_.statistics();
-    const std::uint64_t handled = handled_by(now.pipeline);
     const double seconds = static_cast<double>(now_ns - seen_ns_) / 1e9;
-    const auto per_second = static_cast<double>(handled - seen_) / seconds;
     seen_ns_ = now_ns;
-    seen_ = handled;
-    const std::string line = progress_of(now.pipeline, static_cast<std::int64_t>(per_second));
-    progress_.show("  " + line, now_ns);
+    std::vector<LogLine> lines;
+    std::string drawn;
+    for (const auto& [name, now] : group_.statistics()) {
+      const std::uint64_t handled = handled_by(now.pipeline);
+      // A turn that was lost and begun again counts from the beginning.
+      const std::uint64_t before = std::min(std::exchange(seen_[name], handled), handled);
+      const auto per_second = static_cast<double>(handled - before) / seconds;
+      lines.push_back(line_of(name, now, static_cast<std::int64_t>(per_second)));
+      drawn += (drawn.empty() ? "  " : " | ") + lines.back().text;
+    }
+    progress_.show(drawn, now_ns);
     if (stats_every_s_ == 0 || now_ns - told_ns_ < stats_every_s_ * ns_per_second) return;
     told_ns_ = now_ns;
     progress_.clear();
-    Json fields{{"kind", "statistics"}, {"text", line}};
-    fields.update(operate::json_of(now));
-    output_.log({system_clock().now_ms(), Severity::info, line, std::move(fields)});
+    for (const LogLine& line : lines) output_.log(line);
   }
 
   void clear() {
@@ -145,41 +188,69 @@ class Watch {
     return line;
   }
 
+  static LogLine line_of(const std::string& name, const operate::RunStatistics& now,
+                         std::int64_t per_second) {
+    const std::string text = progress_of(now.pipeline, per_second);
+    Json fields{{"kind", "statistics"}, {"text", text}};
+    if (!name.empty()) fields["pipeline"] = name;
+    fields.update(operate::json_of(now));
+    return {system_clock().now_ms(), Severity::info,
+            name.empty() ? text : fmt::format("{}: {}", name, text), std::move(fields)};
+  }
+
+  // A row for each pipeline, with its name if it has one.
   Table table() const {
-    const operate::RunStatistics now = runner_.statistics();
     std::vector<std::string> titles;
-    std::vector<std::string> cells;
-    const auto add = [&](const auto& figures, const auto& from) {
-      for (const auto& figure : figures) {
-        if (figure.shown == std::decay_t<decltype(figure)>::Shown::in_full) continue;
-        titles.push_back(title_of(figure.name));
-        cells.push_back(grouped(figure.read(from)));
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [name, now] : group_.statistics()) {
+      titles.clear();
+      std::vector<std::string> cells;
+      const auto add = [&](const auto& figures, const auto& from) {
+        for (const auto& figure : figures) {
+          if (figure.shown == std::decay_t<decltype(figure)>::Shown::in_full) continue;
+          titles.push_back(title_of(figure.name));
+          cells.push_back(grouped(figure.read(from)));
+        }
+      };
+      if (!name.empty()) {
+        titles.emplace_back("pipeline");
+        cells.push_back(name);
       }
-    };
-    add(pipeline_figures(), now.pipeline);
-    add(relay_figures(), now.relays);
-    titles.emplace_back("seconds");
-    cells.push_back(fmt::format("{:.1f}", seconds()));
+      add(pipeline_figures(), now.pipeline);
+      add(relay_figures(), now.relays);
+      titles.emplace_back("seconds");
+      cells.push_back(fmt::format("{:.1f}", seconds()));
+      rows.push_back(std::move(cells));
+    }
     Table made(std::move(titles));
-    made.row(std::move(cells));
+    for (auto& row : rows) made.row(std::move(row));
     return made;
   }
 
+  // One that has no name is all there is.
   Json json() const {
-    Json made = operate::json_of(runner_.statistics());
-    made["seconds"] = seconds();
-    return made;
+    Json list = Json::array();
+    for (const auto& [name, now] : group_.statistics()) {
+      Json made = operate::json_of(now);
+      if (name.empty()) {
+        made["seconds"] = seconds();
+        return made;
+      }
+      made["pipeline"] = name;
+      list.push_back(std::move(made));
+    }
+    return {{"pipelines", std::move(list)}, {"seconds", seconds()}};
   }
 
   const std::int64_t stats_every_s_;
-  const operate::Runner& runner_;
+  const operate::RunnerGroup& group_;
   EventQueue& events_;
   Output& output_;
   Progress progress_;
   const std::int64_t began_ns_ = system_clock().ticks_ns();
   std::int64_t seen_ns_ = began_ns_;
   std::int64_t told_ns_ = began_ns_;
-  std::uint64_t seen_ = 0;
+  std::map<std::string, std::uint64_t> seen_;  // by pipeline
 };
 
 }  // namespace
@@ -219,47 +290,44 @@ Observer log_to(Output& output) {
   return [&output](const Event& event) { output.log(line_of(event)); };
 }
 
+void tell_warnings(const Source& source, RunLog& log) {
+  for (const std::string& warning : source.traits().warnings)
+    log.tell(Severity::warning, "source", warning);
+}
+
 void tell_warnings(const Source& source, Output& output) {
   for (const std::string& warning : source.traits().warnings)
     output.log(Severity::warning, "source", warning);
 }
 
-Result<std::optional<int>> run_until_stopped(operate::Job job, const RunningView& view,
-                                             operate::Patience& patience, SignalWatch& signals,
-                                             Output& output) {
-  EventQueue events;
-  const std::string name = job.name;
-  job.options.observer = [&](const Event& event) { events.add(event); };
-  const auto runner = ONCE_TRY(operate::Runner::make(std::move(job), patience));
-  Watch watch(view.stats_every_s, *runner, events, output);
+Result<int> run_until_stopped(std::vector<RunningPipeline> pipelines,
+                              std::optional<std::int64_t> wait_s, const RunningView& view,
+                              SignalWatch& signals, Output& output) {
+  EventQueue events(output);
+  std::vector<operate::Member> members;
+  for (RunningPipeline& pipeline : pipelines)
+    members.push_back(member_of(std::move(pipeline), events));
+  const auto group = ONCE_TRY(operate::RunnerGroup::open(std::move(members), wait_s));
+  events.begin();
+  Watch watch(view.stats_every_s, *group, events, output);
   Status ran;
   {
     // The watch for signals calls none of these outside of its scope, even if an exception leaves
     // this function because a thread or memory could not be had.
-    const SignalWatch::Scope stoppable(signals, {.on_signal = [&] { runner->stop(); },
+    const SignalWatch::Scope stoppable(signals, {.on_signal = [&] { group->stop(); },
                                                  .on_overdue =
                                                      [&] {
                                                        output.log(Severity::warning, "overdue",
                                                                   overdue);
-                                                       runner->give_up();
+                                                       group->give_up();
                                                      },
                                                  .on_tick = [&] { watch.tick(); }});
-    ran = runner->run();
+    ran = group->run();
   }
   watch.clear();
-  if (runner->was_overtaken()) {
-    output.log(Severity::warning, name_of(EventKind::standing_by),
-               fmt::format("{}: {}; standing by", name, ran.error().text));
-    return std::nullopt;
-  }
   if (view.report) watch.report();
   if (!ran) return fail(ran.error());
   return signals.came() == SIGINT ? exit_interrupted : exit_ok;
-}
-
-Result<int> run_in_turns(const std::function<Result<std::optional<int>>()>& turn) {
-  while (true)
-    if (const std::optional<int> code = ONCE_TRY(turn())) return *code;
 }
 
 }  // namespace once::cli

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "operate/job.h"
 #include "operate/patience.h"
+#include "operate/runner_group.h"
 
 namespace CLI {
 class App;
@@ -32,8 +35,23 @@ void set_log(const RunningFlags& flags, Output& output);
 // Writes what happens at once, in the thread that reports it.
 Observer log_to(Output& output);
 
+// What a pipeline tells while it is opened, from any thread.
+class RunLog {
+ public:
+  virtual ~RunLog() = default;
+  virtual void tell(Severity severity, std::string_view kind, std::string_view text) = 0;
+};
+
 // Tells what a person should know about the source before relying on it.
+void tell_warnings(const Source& source, RunLog& log);
 void tell_warnings(const Source& source, Output& output);
+
+// A pipeline to run.
+struct RunningPipeline {
+  std::string name;  // in log and statistics; empty: it is the only one
+  // Opens everything that it needs, and tells what it promises.
+  std::function<Result<operate::OpenedJob>(operate::Patience&, RunLog&)> open;
+};
 
 // How a run is shown.
 struct RunningView {
@@ -41,15 +59,12 @@ struct RunningView {
   bool report = true;  // write at the end what became of the messages
 };
 
-// Runs a job to its end, or until a signal comes; shows how it goes, and what became of the
-// messages. Besides the threads of the runner, one waits for signals and draws. Answers the exit
-// code; nothing, if another process took the turn: then it is to be called again with everything
-// opened anew, and stands by.
-[[nodiscard]] Result<std::optional<int>> run_until_stopped(operate::Job job,
-                                                           const RunningView& view,
-                                                           operate::Patience& patience,
-                                                           SignalWatch& signals, Output& output);
-// Runs `turn`, which ends with run_until_stopped, until there is an exit code.
-[[nodiscard]] Result<int> run_in_turns(const std::function<Result<std::optional<int>>()>& turn);
+// Opens pipelines and runs them to their ends, or until a signal comes or one fails; shows how it
+// goes, and what became of the messages. Besides the threads of the runners, one waits for signals
+// and draws. Answers the exit code.
+[[nodiscard]] Result<int> run_until_stopped(std::vector<RunningPipeline> pipelines,
+                                            std::optional<std::int64_t> wait_s,
+                                            const RunningView& view, SignalWatch& signals,
+                                            Output& output);
 
 }  // namespace once::cli

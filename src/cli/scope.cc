@@ -29,11 +29,12 @@ std::string count_text(std::size_t count, bool more) {
 
 void write(const std::vector<ScopeSummary>& scopes, Output& output) {
   Json json = Json::array();
-  Table table({"scope", "partitions", "ids", "parked", "claims", "run by"});
+  Table table({"scope", "partitions", "ids", "parked", "waiting", "claims", "run by"});
   for (const ScopeSummary& scope : scopes) {
     json.push_back(operate::json_of(scope));
     table.row({scope.scope, count_text(scope.partitions, false),
                count_text(scope.ids, scope.more_ids), count_text(scope.parked, false),
+               count_text(scope.waiting.count, scope.waiting.more),
                count_text(scope.claims, scope.more_claims), scope.holder});
   }
   write_list(output, json, table, "there are no scopes: no pipeline has used this store");
@@ -86,8 +87,8 @@ void add_scope(CLI::App& app, Context& context) {
   add_verb(scope, context, flags, "ls", "List scopes with what they have", list)
       .footer("Example:\n  once scope ls --store sqlite:shop.db");
   CLI::App& dropped = add_verb(scope, context, flags, "drop",
-                               "Delete all that a scope has: ledger, positions, parked messages, "
-                               "claims",
+                               "Delete all that a scope has: ledger, positions, parked and "
+                               "waiting messages, claims",
                                drop);
   dropped.add_option("SCOPE", flags->scope, "Its name")->required()->option_text(" ");
   dropped.add_option("--reason", flags->reason, "Why; goes to the operation log")

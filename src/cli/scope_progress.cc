@@ -43,27 +43,35 @@ Result<operate::TopicExtents> extents_of(const ProgressFlags& flags, Output& out
   return operate::topic_extents(flags.source);
 }
 
+std::optional<std::int64_t> lag_of(const operate::Lags& lags, const PartitionRecord& record) {
+  const auto found = lags.find(record.partition);
+  return found == lags.end() ? std::nullopt : std::optional(found->second);
+}
+
 Result<int> list_positions(const ProgressFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
   const auto extents = ONCE_TRY(extents_of(flags, output));
   Json json = Json::array();
   Table table({"scope", "partition", "position", "lag", "fence", "settled", "waiting", "drained",
                "source"});
-  for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books)))
+  for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books))) {
+    const operate::Lags lags = ONCE_TRY(operate::lags_of(record, extents));
     for (const PartitionRecord& partition : record.partitions) {
-      const auto lag = operate::lag_of(partition, extents);
+      const auto lag = lag_of(lags, partition);
       json.push_back(operate::position_json(scope, partition, lag));
       table.row({scope, partition.partition, offset_text(partition.position.offset), lag_text(lag),
                  fmt::format("{}", partition.position.fence), time_or_nothing(partition.settled_ms),
                  time_or_nothing(partition.waiting_ms), time_or_nothing(partition.drained_ms),
                  partition.source_identity});
     }
+  }
   write_list(output, json, table, "there are no positions");
   return exit_ok;
 }
 
 void write_position(const std::string& scope, const PartitionRecord& record,
-                    const operate::TopicExtents& extents, Output& output) {
+                    const operate::TopicExtents& extents, std::optional<std::int64_t> lag,
+                    Output& output) {
   Table table({"", ""});
   table.row({"scope", scope});
   table.row({"partition", record.partition});
@@ -71,7 +79,7 @@ void write_position(const std::string& scope, const PartitionRecord& record,
   if (const auto topic = extents.find(record.partition); topic != extents.end()) {
     table.row(
         {"topic", fmt::format("{} to {}", topic->second.first_offset, topic->second.end_offset)});
-    table.row({"lag", lag_text(operate::lag_of(record, extents))});
+    table.row({"lag", lag_text(lag)});
   }
   table.row({"fence", fmt::format("{}", record.position.fence)});
   table.row({"settled", time_or_nothing(record.settled_ms)});
@@ -85,12 +93,15 @@ Result<int> show_position(const ProgressFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
   const auto extents = ONCE_TRY(extents_of(flags, output));
   Json json = Json::array();
-  for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books)))
+  for (const auto& [scope, record] : ONCE_TRY(operate::progress_of(books))) {
+    const operate::Lags lags = ONCE_TRY(operate::lags_of(record, extents));
     for (const PartitionRecord& partition : record.partitions) {
       if (partition.partition != flags.partition) continue;
-      json.push_back(operate::position_json(scope, partition, operate::lag_of(partition, extents)));
-      if (!output.json()) write_position(scope, partition, extents, output);
+      const auto lag = lag_of(lags, partition);
+      json.push_back(operate::position_json(scope, partition, lag));
+      if (!output.json()) write_position(scope, partition, extents, lag, output);
     }
+  }
   if (json.empty())
     return fail_not_known(fmt::format("{} has no partition \"{}\"; once position ls lists them",
                                       books.store().traits().name, flags.partition));

@@ -24,16 +24,19 @@ std::string count_text(std::size_t count) { return grouped(static_cast<std::int6
 
 // One line for each partition; what belongs to the scope stands in the first.
 Table pipelines_table(const operate::StoreStatus& status) {
-  Table table(
-      {"scope", "run by", "parked", "in doubt", "horizon", "partition", "position", "drained"});
+  Table table({"scope", "run by", "parked", "waiting", "in doubt", "horizon", "partition",
+               "position", "drained"});
   for (const operate::PipelineStatus& pipeline : status.pipelines) {
     std::vector<std::string> scope{
-        pipeline.scope, pipeline.holder, count_text(pipeline.parked),
+        pipeline.scope,
+        pipeline.holder,
+        count_text(pipeline.parked),
+        count_text(pipeline.waiting.count) + (pipeline.waiting.more ? "+" : ""),
         count_text(pipeline.claims_in_doubt),
         pipeline.record.horizon_ms == 0 ? "none" : time_text(pipeline.record.horizon_ms)};
     if (pipeline.record.partitions.empty()) table.row(scope);
     for (const PartitionRecord& partition : pipeline.record.partitions) {
-      std::vector<std::string> row = std::exchange(scope, std::vector<std::string>(5));
+      std::vector<std::string> row = std::exchange(scope, std::vector<std::string>(6));
       row.push_back(partition.partition);
       row.push_back(partition.position.offset < 0 ? "first"
                                                   : fmt::format("{}", partition.position.offset));
@@ -77,7 +80,8 @@ void add_status(CLI::App& app, Context& context) {
   add_output(command, context);
   command.footer(
       "Example:\n  once status --store sqlite:shop.db\n"
-      "once position ls --source URL tells the lag; once park ls what is parked, and why.");
+      "once position ls --source URL tells the lag; once park ls what is parked, and why;\n"
+      "once later ls what waits until it is due.");
   command.callback([&context, flags] {
     context.action = [&context, flags] { return show(*flags, context.output); };
   });

@@ -12,6 +12,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/id_text.h"
 
 namespace once::cli {
 namespace {
@@ -72,7 +73,10 @@ constexpr const char* examples =
 void add_trace(CLI::App& app, Context& context) {
   const auto flags = std::make_shared<TraceFlags>();
   CLI::App& command = *app.add_subcommand("trace", "What happened to this id?");
-  command.add_option("ID", flags->id, "The id, as the ledger has it")->required()->option_text(" ");
+  command.add_option("ID", flags->id, "The id, as `once ledger ls` shows it")
+      ->required()
+      ->transform(id_text())
+      ->option_text(" ");
   add_books(command, flags->books);
   command
       .add_option("--source", flags->source,

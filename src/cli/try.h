@@ -8,7 +8,9 @@
 
 namespace once::cli {
 
-// Shows what messages would do, which was rolled back.
+// What messages would do, which was rolled back.
+Json rehearsed_json(const std::vector<Rehearsed>& messages);
+// The same as tables.
 void write_rehearsed(const std::vector<Rehearsed>& messages, Output& output);
 
 }  // namespace once::cli

@@ -74,6 +74,11 @@ Result<Outbox*> Books::outbox() {
   return store_->outbox();
 }
 
+Result<Deferrals*> Books::deferrals() {
+  if (store_->deferrals() == nullptr) return has_none(*store_, "messages that wait");
+  return store_->deferrals();
+}
+
 std::vector<std::string> Books::user_scopes() const {
   std::vector<std::string> scopes = scopes_;
   if (!chosen_) std::erase_if(scopes, is_internal_scope);

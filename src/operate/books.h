@@ -29,6 +29,7 @@ class Books {
   [[nodiscard]] Result<Repairs*> repairs();
   [[nodiscard]] Result<ClaimStore*> claims();
   [[nodiscard]] Result<Outbox*> outbox();
+  [[nodiscard]] Result<Deferrals*> deferrals();
 
   // The scopes to read: the one that was asked for, or all.
   const std::vector<std::string>& scopes() const { return scopes_; }

@@ -24,7 +24,8 @@ Status check_position(const std::string& scope, const PartitionRecord& record,
   const auto extent = extents.find(record.partition);
   const std::int64_t offset = record.position.offset;
   if (extent == extents.end() || offset < 0) return {};
-  const auto& [first, end] = extent->second;
+  const std::int64_t first = extent->second.first_offset;
+  const std::int64_t end = extent->second.end_offset;
   if (offset >= first && offset <= end) return {};
   const std::string text =
       offset < first

@@ -59,7 +59,7 @@ Result<RoleHolder> role_holder(Books& books, std::string_view role_scope, const 
   ClaimStore* claims = ONCE_TRY(books.claims());
   const auto claim = ONCE_TRY(claims->claims(role_scope, std::nullopt, id, 1));
   if (claim.empty() || claim[0].id != id) return RoleHolder{};
-  return RoleHolder{holder_of(claim[0]), claim[0].lease_until_ms};
+  return RoleHolder{holder_of(claim[0]), claim[0].lease_until_ms, claim[0].reason};
 }
 
 }  // namespace once::operate

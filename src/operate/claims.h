@@ -46,6 +46,7 @@ std::string holder_of(const ClaimRecord& claim);
 struct RoleHolder {
   std::string process;              // empty: none has the role
   std::int64_t lease_until_ms = 0;  // in the store's time; past: it has not been heard of since
+  std::string reason = {};          // with which it was given back
 };
 [[nodiscard]] Result<RoleHolder> role_holder(Books& books, std::string_view role_scope,
                                              const std::string& id);

@@ -18,6 +18,8 @@ struct Destination {
   std::string origin;  // what asks for it, for errors: a file with line and column, a command
 };
 
+class SharedSinks;
+
 // A pipeline to run, and where the messages go that it emits. Source and store outlive it.
 struct Job {
   std::string name;  // what people know it by: a file, a command
@@ -26,9 +28,10 @@ struct Job {
   Handler handler;
   PipelineOptions options;
   std::vector<Destination> destinations = {};
-  std::string relay_name = {};  // before the names of the producers that send
-  bool has_effects = true;      // the handler does more than emit messages
-  bool takes_turns = false;     // one process at a time can read the source; the others stand by
+  std::string relay_name = {};   // before the names of the producers that send
+  SharedSinks* sinks = nullptr;  // of the process; unset: each relay opens its own
+  bool has_effects = true;       // the handler does more than emit messages
+  bool takes_turns = false;      // one process at a time can read the source; the others stand by
 };
 
 }  // namespace once::operate

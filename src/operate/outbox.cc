@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "model/route.h"
 #include "operate/claims.h"
 #include "operate/failure.h"
 
@@ -62,6 +63,9 @@ Result<std::vector<DestinationRecord>> destinations_in(Books& books) {
   for (auto& [name, destination] : found) {
     RoleHolder holder = ONCE_TRY(role_holder(books, relay_scope, name));
     destination.is_sent_to = !holder.process.empty() && holder.lease_until_ms > relay.now_ms;
+    const std::string diverged = diverged_role(destination.restarts);
+    if (holder.process.empty() && holder.reason.starts_with(diverged))
+      destination.trouble = holder.reason.substr(diverged.size());
     destination.sender = std::move(holder.process);
     destination.name = name;
     all.push_back(std::move(destination));
@@ -119,6 +123,13 @@ Result<DestinationRecord> restart_destination(Books& books, const std::string& n
         fmt::format("{} sends to \"{}\", and a relay whose destination has diverged does not: what "
                     "is on its way would be sent twice. Stop that process first, or use --force",
                     found->sender, name));
+  if (found->trouble.empty() && !force)
+    return fail(
+        Remedy::stop, "healthy",
+        fmt::format("no relay has found that \"{}\" has diverged: a restart repairs nothing, and "
+                    "what was sent without an answer would be sent twice. Run the relay (once run) "
+                    "and see what it reports, or use --force",
+                    name));
   ONCE_TRY(repairs->correct(relay_scope, RestartDestination{name}, reason));
   DestinationRecord restarted = *found;
   ++restarted.restarts;
@@ -126,9 +137,13 @@ Result<DestinationRecord> restart_destination(Books& books, const std::string& n
 }
 
 Json json_of(const DestinationRecord& record) {
-  return {{"destination", record.name},          {"pending", record.pending},
-          {"more_pending", record.more_pending}, {"parked", record.parked},
-          {"restarts", record.restarts},         {"sender", record.sender}};
+  return {{"destination", record.name},
+          {"pending", record.pending},
+          {"more_pending", record.more_pending},
+          {"parked", record.parked},
+          {"restarts", record.restarts},
+          {"sender", record.sender},
+          {"trouble", record.trouble}};
 }
 
 }  // namespace once::operate

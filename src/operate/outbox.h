@@ -18,8 +18,9 @@ struct DestinationRecord {
   bool more_pending = false;  // than could be counted
   std::size_t parked = 0;
   std::int64_t restarts = 0;
-  std::string sender = {};  // the process that sends; empty: none does
-  bool is_sent_to = false;  // the sender has been heard of within its lease
+  std::string sender = {};   // the process that sends; empty: none does
+  bool is_sent_to = false;   // the sender has been heard of within its lease
+  std::string trouble = {};  // what the last relay has reported that found it diverged
 };
 [[nodiscard]] Result<std::vector<DestinationRecord>> destinations_in(Books& books);
 
@@ -45,8 +46,8 @@ std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows);
                                  const std::string& reason);
 
 // Lets relays send to a destination as a new producer, from sequence 0. Answers what it is then.
-// One that a relay is sending to has not diverged: what is under way would arrive twice, so it is
-// refused unless it is forced.
+// One that a relay is sending to, or that no relay has found diverged, needs no restart: what is
+// under way or was sent without an answer would arrive twice, so it is refused unless it is forced.
 [[nodiscard]] Result<DestinationRecord> restart_destination(Books& books, const std::string& name,
                                                             const std::string& reason, bool force);
 

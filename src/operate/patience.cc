@@ -30,14 +30,16 @@ bool is_away(const Error& error) { return error.tag == "away" || error.tag == "l
 }  // namespace
 
 // A person who has just started it is told at once.
-Patience::Patience(std::optional<std::int64_t> wait_s, Observer observer)
+Patience::Patience(std::optional<std::int64_t> wait_s, Observer observer,
+                   std::function<bool()> is_stopped)
     : events_(std::move(observer), system_clock(), {.grace_ms = 0}),
       deadline_ns_(deadline_after(wait_s)),
-      pause_ms_(pause_ms_min) {}
+      pause_ms_(pause_ms_min),
+      is_stopped_(std::move(is_stopped)) {}
 
 bool Patience::wait_for(const Dependency& on, const Error& error) {
   const std::int64_t now_ns = system_clock().ticks_ns();
-  if (!is_away(error) || now_ns >= deadline_ns_) return false;
+  if (!is_away(error) || now_ns >= deadline_ns_ || (is_stopped_ && is_stopped_())) return false;
   events_.away(on, {}, this, error);
   const std::int64_t left_ms = (deadline_ns_ - now_ns) / ns_per_ms + 1;
   std::this_thread::sleep_for(std::chrono::milliseconds(std::min(pause_ms_, left_ms)));

@@ -5,6 +5,7 @@
 #include <once/result.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <type_traits>
 
@@ -17,8 +18,9 @@ namespace once::operate {
 // error after the limit, is the caller's.
 class Patience {
  public:
-  // For `wait_s` in all; unset: without limit.
-  Patience(std::optional<std::int64_t> wait_s, Observer observer);
+  // For `wait_s` in all; unset: without limit. Waiting ends early when `is_stopped` says so.
+  Patience(std::optional<std::int64_t> wait_s, Observer observer,
+           std::function<bool()> is_stopped = {});
 
   // Asks until the answer is something else than "away". An attempt that was begun in time is not
   // cut short.
@@ -38,6 +40,7 @@ class Patience {
   EventLog events_;
   const std::int64_t deadline_ns_;
   std::int64_t pause_ms_;
+  const std::function<bool()> is_stopped_;
 };
 
 }  // namespace once::operate

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -57,6 +59,14 @@ Status check(const ScopeRecord& scope, const SetHorizon& set) {
 Status check(const ScopeRecord&, const RestartDestination&) { return {}; }
 Status check(const ScopeRecord&, const DropScope&) { return {}; }
 
+// Of a partition by its name, TOPIC/NUMBER.
+std::size_t number_of(const std::string& partition) {
+  std::size_t number = std::numeric_limits<std::size_t>::max();
+  const std::string_view digits = partition_number(partition);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
 Result<std::int64_t> offset_at(const PositionRequest& request, const TopicExtent& extent) {
   switch (request.to.kind) {
     case PositionTarget::Kind::first: return -1;
@@ -69,11 +79,8 @@ Result<std::int64_t> offset_at(const PositionRequest& request, const TopicExtent
                                     request.partition, extent.first_offset, extent.end_offset,
                                     request.to.value));
   }
-  const audit::LookingUrl url = ONCE_TRY(audit::looking_url(request.source_url));
-  const auto offsets = ONCE_TRY(offsets_at_time(url.topic, request.to.value));
-  std::size_t number = offsets.size();
-  const std::string_view digits = partition_number(request.partition);
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const auto offsets = ONCE_TRY(offsets_at_time(extent.topic_url, request.to.value));
+  const std::size_t number = number_of(request.partition);
   return number < offsets.size() ? offsets[number] : extent.end_offset;
 }
 
@@ -110,19 +117,40 @@ Result<std::vector<ScopeProgress>> progress_of(Books& books) {
 
 Result<TopicExtents> topic_extents(const std::string& source_url) {
   const audit::LookingUrl url = ONCE_TRY(audit::looking_url(source_url));
-  const TopicReport topic = ONCE_TRY(describe_topic_at(url.topic));
   TopicExtents extents;
-  for (std::size_t i = 0; i < topic.partitions.size(); ++i)
-    extents[fmt::format("{}/{}", topic.name, i)] = {topic.partitions[i].first_offset,
-                                                    topic.partitions[i].end_offset};
+  for (const std::string& topic_url : url.topics) {
+    const TopicReport topic = ONCE_TRY(describe_topic_at(topic_url));
+    for (std::size_t i = 0; i < topic.partitions.size(); ++i)
+      extents[fmt::format("{}/{}", topic.name, i)] = {topic.partitions[i].first_offset,
+                                                      topic.partitions[i].end_offset, topic_url};
+  }
   return extents;
 }
 
-std::optional<std::int64_t> lag_of(const PartitionRecord& record, const TopicExtents& extents) {
-  const auto found = extents.find(record.partition);
-  if (found == extents.end()) return std::nullopt;
-  const std::int64_t next = std::max(record.position.offset, found->second.first_offset);
-  return std::max<std::int64_t>(found->second.end_offset - next, 0);
+Result<Lags> lags_of(const ScopeRecord& scope, const TopicExtents& extents) {
+  const auto next_of = [&](const PartitionRecord& record) {
+    return std::max(record.position.offset, extents.at(record.partition).first_offset);
+  };
+  const auto lag_from = [&](const PartitionRecord& record, std::int64_t offset) {
+    return std::max<std::int64_t>(extents.at(record.partition).end_offset - offset, 0);
+  };
+  Lags lags;
+  std::map<std::string, std::map<std::int32_t, const PartitionRecord*>> behind;  // by topic
+  for (const PartitionRecord& record : scope.partitions) {
+    const auto extent = extents.find(record.partition);
+    if (extent == extents.end()) continue;
+    const std::int64_t lag = lags[record.partition] = lag_from(record, next_of(record));
+    if (lag > 0)
+      behind[extent->second.topic_url][static_cast<std::int32_t>(number_of(record.partition))] =
+          &record;
+  }
+  for (const auto& [topic_url, records] : behind) {
+    PartitionOffsets from;
+    for (const auto& [number, record] : records) from[number] = next_of(*record);
+    for (const auto& [number, offset] : ONCE_TRY(first_messages_at(topic_url, std::move(from))))
+      lags[records.at(number)->partition] = lag_from(*records.at(number), offset);
+  }
+  return lags;
 }
 
 Result<PositionChange> set_position(Books& books, const PositionRequest& request) {

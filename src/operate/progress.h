@@ -26,18 +26,20 @@ struct ScopeProgress {
 // the future, seconds instead of milliseconds.
 [[nodiscard]] Status check_plausible(const ScopeRecord& scope, const Correction& correction);
 
-// Where the partitions of a topic begin and end, by the names under which stores know them.
+// Where the partitions of topics begin and end, by the names under which stores know them.
 struct TopicExtent {
   std::int64_t first_offset = 0;
   std::int64_t end_offset = 0;
+  std::string topic_url = {};  // of its topic alone
 };
 using TopicExtents = std::map<std::string, TopicExtent, std::less<>>;
 // Looks only: no group of the URL is joined.
 [[nodiscard]] Result<TopicExtents> topic_extents(const std::string& source_url);
 
-// How many messages wait behind a position, at most; unset: the topic has no such partition.
-[[nodiscard]] std::optional<std::int64_t> lag_of(const PartitionRecord& record,
-                                                 const TopicExtents& extents);
+// How many messages wait behind the positions of a scope, at most, by partition; none for one that
+// the topic does not have. What is only the end of a transaction does not count.
+using Lags = std::map<std::string, std::int64_t, std::less<>>;
+[[nodiscard]] Result<Lags> lags_of(const ScopeRecord& scope, const TopicExtents& extents);
 
 // Where a partition is to go on.
 struct PositionTarget {

@@ -54,6 +54,19 @@ Json json_of(const std::string& scope, const ParkedRecord& record) {
           {"message", json_of(record.message)}};
 }
 
+Json json_of(const std::string& scope, const DeferredRecord& record) {
+  return {{"scope", scope},
+          {"number", record.number},
+          {"due_ms", record.due_ms},
+          {"deferred_ms", record.deferred_ms},
+          {"attempts", record.attempts},
+          {"in_order", record.in_order},
+          {"reason", record.reason},
+          {"partition", record.partition},
+          {"offset", record.offset},
+          {"message", json_of(record.message)}};
+}
+
 Json json_of(const std::string& scope, const OperationRecord& record) {
   Json json = {{"scope", scope},
                {"number", record.number},

@@ -18,6 +18,7 @@ std::string time_text(std::int64_t ms);
 
 Json json_of(const std::string& scope, const LedgerRecord& record);
 Json json_of(const std::string& scope, const ParkedRecord& record);
+Json json_of(const std::string& scope, const DeferredRecord& record);
 Json json_of(const std::string& scope, const OperationRecord& record);
 Json json_of(const std::string& scope, const ClaimRecord& record);
 Json json_of(const PartitionRecord& record);

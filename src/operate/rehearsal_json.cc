@@ -15,7 +15,8 @@ Json json_of(const Rehearsed& message) {
   made["attempts"] = message.attempts;
   made["writes"] = Json::array();
   for (const Rehearsed::Write& write : message.writes)
-    made["writes"].push_back({{"statement", write.statement}, {"rows", write.rows}});
+    made["writes"].push_back(
+        {{"statement", write.statement}, {"rows", write.rows ? Json(*write.rows) : Json(nullptr)}});
   made["emits"] = Json::array();
   for (const Rehearsed::Emit& emit : message.emits)
     made["emits"].push_back(

@@ -12,6 +12,7 @@
 
 #include "base/exception.h"
 #include "open/topics.h"
+#include "operate/shared_sinks.h"
 
 namespace once::operate {
 namespace {
@@ -30,7 +31,7 @@ Status check_left_behind(const Job& job) {
       return fail(
           Remedy::stop, "config",
           fmt::format("{}: messages wait in the outbox for \"{}\", which is no longer one of its "
-                      "destinations; put that [[emit]] back until they are sent",
+                      "destinations; put that [[emit]] or [park] back until they are sent",
                       job.name, waiting.substr(prefix.size())));
   }
   return {};
@@ -66,7 +67,9 @@ Status RelayThreads::add(const Destination& destination) {
   line->destination = destination.name;
   line->relay = ONCE_TRY(Relay::make(
       job_.store,
-      [to = destination.url](std::string_view) -> Result<std::shared_ptr<Sink>> {
+      [to = destination.url,
+       sinks = job_.sinks](std::string_view) -> Result<std::shared_ptr<Sink>> {
+        if (sinks != nullptr) return sinks->open(to);
         return open_sink(to);
       },
       options));

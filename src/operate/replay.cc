@@ -2,8 +2,6 @@
 #include "operate/replay.h"
 
 #include <fmt/format.h>
-#include <once/clock.h>
-#include <once/identity.h>
 #include <once/outbox.h>
 
 #include <chrono>
@@ -23,21 +21,24 @@ constexpr std::size_t uuid_size = 36;
 
 }  // namespace
 
-Result<std::string> new_replay_destination(const std::string& url) {
-  const std::string uuid = ONCE_TRY(make_uuid7(system_clock())->next());
-  std::string destination = fmt::format("{}{}/{}", prefix, uuid, url);
+Result<std::string> replay_destination(const std::string& url) {
+  std::string destination = fmt::format("{}{}", prefix, url);
   if (destination.size() > name_bytes_max)
     return fail_usage(
         fmt::format("--to has {} bytes, at most {} can be kept with the messages; "
                     "use a shorter path",
-                    url.size(), name_bytes_max - prefix.size() - uuid_size - 1));
+                    url.size(), name_bytes_max - prefix.size()));
   return destination;
 }
 
 std::optional<std::string> replay_url_of(std::string_view destination) {
-  const std::size_t url_at = prefix.size() + uuid_size + 1;
-  if (!destination.starts_with(prefix) || destination.size() <= url_at) return std::nullopt;
-  return std::string(destination.substr(url_at));
+  if (!destination.starts_with(prefix)) return std::nullopt;
+  destination.remove_prefix(prefix.size());
+  const bool has_uuid = destination.size() > uuid_size && destination[uuid_size] == '/' &&
+                        destination.find_first_not_of("0123456789abcdef-") == uuid_size;
+  if (has_uuid) destination.remove_prefix(uuid_size + 1);
+  if (destination.empty()) return std::nullopt;
+  return std::string(destination);
 }
 
 Result<RelayState> send_replayed(Store& store, Sink& sink, const std::string& destination,

@@ -13,12 +13,14 @@
 
 namespace once::operate {
 
-// How parked messages leave the store. Each replay has a destination of its own in the outbox,
-// `once.replay/UUID/URL`: so its messages are numbered from 0 under a producer that nobody else
-// has, and what a killed replay left behind can be found and sent later with the same stamps.
-[[nodiscard]] Result<std::string> new_replay_destination(const std::string& url);
+// How parked messages leave the store: all replays to a URL have one destination in the outbox,
+// `once.replay/URL`, and so one producer that nobody else has. What a killed replay left behind can
+// be found there and sent later with the same stamps, and what stays of replays does not grow with
+// their number.
+[[nodiscard]] Result<std::string> replay_destination(const std::string& url);
 
-// Where such a destination leads; unset when it is another.
+// Where such a destination leads; unset when it is another. Earlier versions had one for each
+// replay, `once.replay/UUID/URL`.
 std::optional<std::string> replay_url_of(std::string_view destination);
 
 using OnSent = std::function<void(std::uint64_t)>;  // how many were sent so far

@@ -45,6 +45,7 @@ Result<ScopeSummary> summary_of(Books& books, const std::string& scope) {
   count(ONCE_TRY(books.records().ledger(scope, "", counted_max + 1)).size(), summary.ids,
         summary.more_ids);
   summary.parked = ONCE_TRY(parked_in(books, scope)).size();
+  summary.waiting = ONCE_TRY(count_waiting(books, scope));
   if (books.store().claims() == nullptr) return summary;
   count(ONCE_TRY(books.store().claims()->claims(scope, std::nullopt, "", counted_max + 1)).size(),
         summary.claims, summary.more_claims);
@@ -90,6 +91,8 @@ Json json_of(const ScopeSummary& scope) {
           {"ids", scope.ids},
           {"more_ids", scope.more_ids},
           {"parked", scope.parked},
+          {"waiting", scope.waiting.count},
+          {"more_waiting", scope.waiting.more},
           {"claims", scope.claims},
           {"more_claims", scope.more_claims},
           {"holder", scope.holder}};

@@ -7,6 +7,7 @@
 
 #include "operate/books.h"
 #include "operate/json.h"
+#include "operate/later.h"
 
 namespace once::operate {
 
@@ -17,6 +18,7 @@ struct ScopeSummary {
   std::size_t ids = 0;    // in the ledger ...
   bool more_ids = false;  // ... and more than could be counted
   std::size_t parked = 0;
+  WaitingCount waiting = {};
   std::size_t claims = 0;
   bool more_claims = false;
   std::string holder = {};  // the process that runs it; empty: none is known to

@@ -18,6 +18,7 @@ Result<PipelineStatus> pipeline_status(Books& books, const std::string& scope) {
   PipelineStatus status{.scope = scope};
   status.record = ONCE_TRY(books.records().describe(scope));
   status.parked = ONCE_TRY(parked_in(books, scope)).size();
+  status.waiting = ONCE_TRY(count_waiting(books, scope));
   for (const PartitionRecord& partition : status.record.partitions)
     status.progress_ms = std::max(status.progress_ms, partition.drained_ms);
   ClaimStore* claims = books.store().claims();
@@ -32,6 +33,8 @@ Json json_of(const PipelineStatus& status) {
   Json json = {{"scope", status.scope},
                {"horizon_ms", status.record.horizon_ms},
                {"parked", status.parked},
+               {"waiting", status.waiting.count},
+               {"more_waiting", status.waiting.more},
                {"claims_in_doubt", status.claims_in_doubt},
                {"holder", status.holder},
                {"progress_ms", status.progress_ms < 0 ? Json() : Json(status.progress_ms)},

@@ -8,6 +8,7 @@
 
 #include "operate/books.h"
 #include "operate/json.h"
+#include "operate/later.h"
 #include "operate/outbox.h"
 
 namespace once::operate {
@@ -17,6 +18,7 @@ struct PipelineStatus {
   std::string scope;
   ScopeRecord record = {};
   std::size_t parked = 0;
+  WaitingCount waiting = {};
   std::size_t claims_in_doubt = 0;  // counted up to 1,000
   std::string holder = {};          // the process that runs it; empty: none is known to
   std::int64_t progress_ms = -1;    // when everything was last settled in a partition; -1: unknown

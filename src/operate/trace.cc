@@ -14,6 +14,7 @@
 #include "audit/read_to_end.h"
 #include "base/secrets.h"
 #include "base/url.h"
+#include "operate/later.h"
 #include "operate/message_json.h"
 #include "operate/progress.h"
 #include "operate/record_json.h"
@@ -59,6 +60,7 @@ class Search {
         add(record->recorded_ms, scope, "ledger", text_of(*record), json_of(scope, *record));
       ONCE_TRY(ask_claims(books, scope));
       ONCE_TRY(ask_parked(books, scope));
+      ONCE_TRY(ask_waiting(books, scope));
       ONCE_TRY(ask_operations(books, scope));
     }
     return ask_outbox(books);
@@ -66,9 +68,8 @@ class Search {
 
   void found_in_source(const Delivery& delivery) {
     add(delivery.timestamp_ms, {}, "source",
-        fmt::format("{} partition {} offset {}: {}", shown_url(request_.source_url),
-                    partition_number(delivery.partition), delivery.offset,
-                    text_or_base64(delivery.body)),
+        fmt::format("{}, {} offset {}: {}", shown_url(request_.source_url), delivery.partition,
+                    delivery.offset, text_or_base64(delivery.body)),
         json_of(delivery));
   }
 
@@ -109,6 +110,15 @@ class Search {
       }
       if (page.size() < page_count) return {};
     }
+  }
+
+  Status ask_waiting(Books& books, const std::string& scope) {
+    for (const auto& [where, record] : ONCE_TRY(waiting_of(books, scope, request_.id)))
+      add(record.deferred_ms, where, "waiting",
+          fmt::format("number {}, attempt {}, due {}: {}", record.number, record.attempts,
+                      time_text(record.due_ms), record.reason),
+          json_of(where, record));
+    return {};
   }
 
   Status ask_operations(Books& books, const std::string& scope) {

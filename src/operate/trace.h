@@ -31,7 +31,7 @@ struct TraceWatch {
 struct Finding {
   std::optional<std::int64_t> at_ms;  // unset: it is so at present
   std::string scope;                  // empty outside of the store's scopes
-  std::string kind;                   // where: ledger, claim, parked, operation, outbox, source
+  std::string kind;  // where: ledger, claim, parked, waiting, operation, outbox, source
   std::string text;
   Json record;
 };

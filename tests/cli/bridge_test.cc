@@ -183,6 +183,28 @@ TEST_F(Bridge, its_audit_finds_what_is_missing_and_what_is_doubled) {
   EXPECT_EQ(missing.json()["missing"], 10);
 }
 
+TEST_F(Bridge, a_destination_that_was_made_anew_is_told_with_the_way_out) {
+  send(from_, 0, 5);
+  ASSERT_EQ(bridge().exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "delete", to_}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", to_}).exit_code, 0);
+  const std::string state = "sqlite:" + scratch_.path("state.db");
+  const Answer nothing_new = run_once({"bridge", from_, to_, "--state", state});
+  EXPECT_EQ(nothing_new.exit_code, 1);
+  EXPECT_NE(nothing_new.err.find("created again"), std::string::npos) << nothing_new.err;
+  EXPECT_NE(nothing_new.err.find("use another --state"), std::string::npos) << nothing_new.err;
+  send(from_, 5, 3);
+  const Answer refused = run_once({"bridge", from_, to_, "--state", state});
+  EXPECT_EQ(refused.exit_code, 3);
+  for (const std::string part : {"error[diverged]", "created again", "use another --state",
+                                 "once outbox restart", state.c_str()})
+    EXPECT_NE(refused.err.find(part), std::string::npos) << part << "\n" << refused.err;
+  const Answer again = run_once({"bridge", from_, to_, "--state", state + "2", "-o", "json"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.json()["copied"], 8);
+  EXPECT_EQ(content(from_), content(to_));
+}
+
 TEST_F(Bridge, a_rate_is_kept) {
   send(from_, 0, 100);
   const auto began = std::chrono::steady_clock::now();

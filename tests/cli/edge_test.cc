@@ -301,6 +301,27 @@ TEST_F(EdgeLimits, handles_that_are_too_few_to_start_are_told_and_not_waited_for
   }
 }
 
+// Enough to read, too few to work or to send: it ends, waits or works, but never without a word.
+TEST_F(EdgeLimits, handles_that_are_too_few_to_work_or_to_send_are_told) {
+  const std::string done = "file:" + scratch_.path("done");
+  ASSERT_EQ(run_once({"topic", "create", done}).exit_code, 0);
+  const std::string path = scratch_.path("sending.toml");
+  std::ofstream(path) << head("at_end = \"stop\"") << deposit() << "[[emit]]\nto = \"" << done
+                      << "\"\n";
+  for (rlim_t handles = 10; handles <= 14; handles += 2) {
+    Program program({"run", path}, "", {{RLIMIT_NOFILE, handles}});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    ::kill(program.pid(), SIGTERM);
+    const Answer answer = program.wait();
+    const bool is_told = answer.err.find("Too many open files") != std::string::npos;
+    EXPECT_TRUE(is_told || answer.exit_code == 0) << handles << ": " << answer.err;
+  }
+  const Answer whole = run_once({"run", path});
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  expect_books(ids_);
+  EXPECT_EQ(run_once({"consume", done}).lines().size(), ids_.size());
+}
+
 TEST_F(EdgeLimits, handles_that_run_out_while_it_runs_are_told_and_waited_for) {
   const std::string path = scratch_.path("waiting.toml");
   std::ofstream(path) << head("at_end = \"wait\"") << deposit();

@@ -253,5 +253,34 @@ TEST_F(OperatorShop, ledger_ls_shows_those_with_an_outcome) {
   EXPECT_EQ(ids({"ledger", "ls", "--outcome", "parked", "--from", "order-6"}), Strings{"order-6"});
 }
 
+// Bytes that no terminal shows, and ids that look like their text in base64.
+TEST_F(OperatorShop, ids_are_taken_as_they_are_shown) {
+  for (const char* id : {"AAE=", "/wE=", "/wI=", "YQpi", "Yg==", "YmFzZTY0Oi93RT0="})
+    send(Json{{"id_base64", id}, {"key", "ann"}, {"body", "5"}}.dump() + "\n");
+  work();
+  const Strings all{
+      "base64:AAE=", "base64:YQpi", "b", "base64:YmFzZTY0Oi93RT0=", "base64:/wE=", "base64:/wI="};
+  Strings paged;
+  for (std::string from; paged.size() <= all.size();) {
+    const Answer page = once({"ledger", "ls", "--limit", "2", "--from", from});
+    const auto lines = page.lines();
+    for (std::size_t i = 1; i < lines.size(); ++i)
+      paged.push_back(lines[i].substr(10, lines[i].find(' ', 10) - 10));
+    const auto next = page.err.find("--from '");
+    if (next == std::string::npos) break;
+    from = page.err.substr(next + 8, page.err.find('\'', next + 8) - next - 8);
+  }
+  EXPECT_EQ(paged, all) << "each once, in the store's order";
+  for (const std::string& id : all) {
+    EXPECT_TRUE(has(once({"ledger", "show", id}).out, id)) << id;
+    EXPECT_TRUE(has(once({"trace", id}).out, "applied")) << id;
+  }
+  EXPECT_EQ(once_json({"ledger", "show", "base64:YmFzZTY0Oi93RT0="})[0]["id"], "base64:/wE=");
+  EXPECT_EQ(once({"ledger", "force", "base64:/wE=", "--reason", "x"}).exit_code, 0);
+  EXPECT_EQ(once({"ledger", "show", "base64:/wE="}).exit_code, 8);
+  EXPECT_EQ(once_json({"ledger", "ls"}).size(), all.size() - 1) << "only that one is free";
+  expect_error(once({"trace", "base64:x"}), 2, "usage");
+}
+
 }  // namespace
 }  // namespace once

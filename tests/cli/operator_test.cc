@@ -332,6 +332,16 @@ TEST_F(Operator, replay_can_be_chosen_by_failure_or_all_and_goes_to_any_topic) {
   EXPECT_EQ(once_json({"park", "ls"}), Json::array());
 }
 
+TEST_F(Operator, replays_to_one_topic_leave_one_destination_and_one_claim_behind) {
+  for (const char* number : {"1", "2", "3"})
+    ASSERT_EQ(once(replay_words({number, "--reason", "r"})).exit_code, 0) << number;
+  const Json destinations = once_json({"outbox", "ls"});
+  ASSERT_EQ(destinations.size(), 1u) << destinations;
+  EXPECT_TRUE(destinations[0]["destination"].get<std::string>().starts_with("once.replay/file:"));
+  EXPECT_EQ(destinations[0]["pending"], 0);
+  EXPECT_EQ(once_json({"claims", "ls", "--scope", "once.relay"}).size(), 1u);
+}
+
 TEST_F(Operator, replay_that_cannot_begin_changes_nothing) {
   const std::string nowhere = "file:" + scratch_.path("nowhere");
   expect_error(once({"park", "replay", "1", "--to", nowhere, "--reason", "r"}), 3, "missing");

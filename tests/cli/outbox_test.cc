@@ -151,6 +151,22 @@ TEST_F(OutboxCli, a_destination_that_a_relay_is_sending_to_is_not_restarted_by_m
   EXPECT_EQ(program.wait().exit_code, 0);
 }
 
+TEST_F(OutboxCli, a_destination_that_has_not_diverged_is_not_restarted_by_mistake) {
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);  // no relay runs any more
+  const Lines words{"outbox",  "restart", destination(), "--reason", "by mistake",
+                    "--store", store(),   "-o",          "json"};
+  const Answer refused = run_once(words);
+  EXPECT_EQ(refused.exit_code, 3) << refused.out;
+  EXPECT_EQ(refused.error()["tag"], "healthy") << refused.err;
+  EXPECT_EQ(outbox({"ls"})[0]["restarts"], 0);
+  EXPECT_EQ(outbox({"ls"})[0]["trouble"], "");
+  Lines forced = words;
+  forced.emplace_back("--force");
+  EXPECT_EQ(run_once(forced).exit_code, 0);
+  EXPECT_EQ(outbox({"ls"})[0]["restarts"], 1);
+}
+
 TEST_F(OutboxCli, a_destination_that_is_replaced_under_a_live_relay_loses_nothing_in_silence) {
   Program program({"run", write(endless_run())});
   send(line("deposit-0", "ann", 1));
@@ -186,6 +202,7 @@ TEST_F(OutboxCli, a_store_that_was_restored_is_an_error_with_a_repair_and_nothin
   ASSERT_EQ(listed.size(), 1u);
   EXPECT_EQ(listed[0]["destination"], destination());
   EXPECT_EQ(listed[0]["pending"], 2);
+  EXPECT_NE(listed[0]["trouble"].get<std::string>().find("is ahead"), std::string::npos);
   EXPECT_EQ(outbox({"restart", destination(), "--reason", "restored"})["restarts"], 1);
   EXPECT_EQ(run(announced_run()).exit_code, 0);
   // What was sent since the backup and is produced again is sent again; the rest is there once.

@@ -90,6 +90,52 @@ TEST_F(RunBank, a_bad_message_is_parked_with_its_reason_and_the_others_go_on) {
     EXPECT_NE(reasons[i].find(parts[i]), std::string::npos) << reasons[i];
 }
 
+// As DECIMAL(38, 18) and clocks of nanoseconds are written.
+TEST_F(RunBank, ids_that_are_long_numbers_count_once_each) {
+  std::string lines;
+  for (const char* id : {"1.000000000000000000", "2.000000000000000000", "1763329595.123456701",
+                         "1763329595.123456702", "1e23", "1", "100000000000000000000000.0",
+                         "1763329595.1234567020", "2.0"})
+    lines += std::string(R"({"amount":1,"account":"ann","id":)") + id + "}\n";
+  send(lines);
+  // The spelling of the id is part of the body.
+  std::string text = head() + deposit();
+  text.insert(text.find("[store]"), "content = \"fields:/amount\"\n");
+  const Answer answer = run(text, {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["duplicates"], 4);
+  EXPECT_EQ(answer.json()["parked"], 0);
+  expect_books(
+      {"1", "2", "1763329595.123456701", "1763329595.123456702", "100000000000000000000000"});
+}
+
+TEST_F(RunBank, body_that_is_not_json_is_parked_whatever_stands_in_for_its_values) {
+  const Lines bad{R"({"id":"a","account":"ann","amount":1}{"id":"b","account":"ann","amount":2})",
+                  R"({"id":"c","account":"ann","amount":1}})",
+                  R"({"id":"d","account":"ann","amount":1,"w":tru})",
+                  R"({"id":"e","account":"ann","amount":1,"w":"\x"})",
+                  "not json",
+                  "nullx",
+                  "12x"};
+  std::string lines;
+  for (const std::string& body : bad) lines += body + "\n";
+  send(lines + line("deposit-1", "bob", 1));
+  std::string text = head("at_end = \"stop\"\nparked_max = \"none\"") + deposit();
+  text.replace(text.find("json:/id"), 8, "coordinates");
+  text.replace(text.find("{ json = \"/account\" }"), 21,
+               "{ json = \"/account\", default = \"ann\" }");
+  text.insert(text.find("[store]"), "when = { json = \"/kind\", missing = true }\n");
+  const Answer answer = run(text, {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["applied"], 1);
+  EXPECT_EQ(answer.json()["passed"], 0);
+  EXPECT_EQ(sql("SELECT account FROM flow"), Lines{"bob"});
+  const Lines reasons = parked_reasons();
+  ASSERT_EQ(reasons.size(), bad.size());
+  for (const std::string& reason : reasons)
+    EXPECT_NE(reason.find("the body is not JSON"), std::string::npos) << reason;
+}
+
 TEST_F(RunBank, a_refusal_takes_back_what_earlier_steps_wrote) {
   sql("CREATE TABLE seen (account TEXT PRIMARY KEY)");
   const std::string text = head() + deposit() + R"toml(

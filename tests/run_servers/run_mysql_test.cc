@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "run_servers/run_check_suite.h"
 #include "run_servers/run_server_suite.h"
 #include "run_servers/run_types_suite.h"
 #include "testing/mysql_home.h"
@@ -7,6 +8,18 @@ namespace once::testing {
 namespace {
 
 using Home = MysqlHome;
+
+Lines tables_in(const std::string& url) {
+  const auto connection = MysqlConnection::open(MysqlAddress::parse(url).value()).value();
+  const auto found = connection
+                         ->ask(
+                             "SELECT table_name FROM information_schema.tables WHERE "
+                             "table_schema = database() ORDER BY 1")
+                         .value();
+  Lines names;
+  for (int row = 0; row < found->rows(); ++row) names.push_back(found->bytes(row, 0));
+  return names;
+}
 
 RunKind mariadb() {
   return {
@@ -23,11 +36,13 @@ RunKind mariadb() {
       "CAST(price AS CHAR)",
       "[[do]]\nsql = \"UPDATE account SET balance = balance + 1 WHERE name = 'ann'\"\n[[do]]\n"
       "sql = \"SELECT balance, now(6) FROM account WHERE name = 'ann'\"\n"
-      "into = { balance = \"integer\", at = \"timestamp\" }\n"};
+      "into = { balance = \"integer\", at = \"timestamp\" }\n",
+      tables_in};
 }
 
 INSTANTIATE_TEST_SUITE_P(Mariadb, RunServer, ::testing::Values(mariadb()));
 INSTANTIATE_TEST_SUITE_P(Mariadb, RunTypes, ::testing::Values(mariadb()));
+INSTANTIATE_TEST_SUITE_P(Mariadb, RunCheck, ::testing::Values(mariadb()));
 
 class LargeMessage : public RunServer {
  protected:

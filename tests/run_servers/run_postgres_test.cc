@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "run_servers/run_check_suite.h"
 #include "run_servers/run_server_suite.h"
 #include "run_servers/run_types_suite.h"
 #include "testing/postgres_home.h"
@@ -7,6 +8,17 @@ namespace once::testing {
 namespace {
 
 using Home = PostgresHome;
+
+Lines tables_in(const std::string& url) {
+  const auto connection = PgConnection::open(url, "test").value();
+  const auto found =
+      connection
+          ->ask("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1")
+          .value();
+  Lines names;
+  for (int row = 0; row < found->rows(); ++row) names.push_back(found->bytes(row, 0));
+  return names;
+}
 
 RunKind postgres() {
   return {[] { return Home::in(Home::make_place()); },
@@ -20,11 +32,78 @@ RunKind postgres() {
           "COALESCE(to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), 'none')",
           "price::text",
           "[[do]]\nsql = \"UPDATE account SET balance = balance + 1 WHERE name = 'ann' RETURNING "
-          "balance, now()\"\ninto = { balance = \"integer\", at = \"timestamp\" }\n"};
+          "balance, now()\"\ninto = { balance = \"integer\", at = \"timestamp\" }\n",
+          tables_in};
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, RunServer, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, RunTypes, ::testing::Values(postgres()));
+INSTANTIATE_TEST_SUITE_P(Postgres, RunCheck, ::testing::Values(postgres()));
+
+// The server says which type it wants.
+class RunCheckTypes : public RunCheck {
+ protected:
+  static std::string typed(const std::string& type, const std::string& step) {
+    return R"toml(scope = "types"
+[source]
+url = "file:${RUN_DIR}/deposits"
+id = "json:/id"
+[store]
+url = "${RUN_URL}"
+[run]
+at_end = "stop"
+[values]
+at = { json = "/at", type = ")toml" +
+           type + "\" }\n[[do]]\n" + step + "\n";
+  }
+};
+
+TEST_P(RunCheckTypes, type_that_can_never_bind_is_refused_with_the_cast_to_write) {
+  const std::string at = "sql = \"INSERT INTO typed (id, at) VALUES (:id, :at)\"";
+  const std::string ms = "sql = \"INSERT INTO typed (id, ms) VALUES (:id, :at)\"";
+  for (const char* type : {"milliseconds", "integer", "decimal", "number"})
+    expect_refused(typed(type, at),
+                   "and the database wants timestamp with time zone: declare it with type = "
+                   "\"timestamp\", or, in SQL, write to_timestamp(:at / 1000.0)");
+  expect_refused(typed("timestamp", ms), "and the database wants bigint: declare it with type = ");
+  expect_refused(typed("bytes", ms), "and the database wants bigint");
+  expect_refused(typed("boolean", at), "and the database wants timestamp with time zone");
+  expect_refused(
+      typed("milliseconds",
+            "unique = { table = \"typed\", key = { id = \"id\" }, set = { at = \"at\" } }"),
+      "and the database wants timestamp with time zone");
+  define("CREATE DOMAIN moment AS timestamptz");
+  define("ALTER TABLE typed ADD since moment");
+  expect_refused(typed("integer", "sql = \"UPDATE typed SET since = :at WHERE id = :id\""),
+                 "and the database wants timestamp with time zone");
+}
+
+// What --check refuses would have been refused for the message, and what it advises works.
+TEST_P(RunCheckTypes, casts_that_are_advised_work) {
+  send(line("a", {{"at", 1794793390250}}));
+  const auto applied = [&](const std::string& text) {
+    const Answer answer = run(text, {"-o", "json"});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    return answer.json()["applied"];
+  };
+  EXPECT_EQ(applied(typed("milliseconds",
+                          "sql = \"INSERT INTO typed (id, at) VALUES (:id, "
+                          "to_timestamp(:at / 1000.0))\"")),
+            1);
+  send(line("b", {{"at", 1794793390250}}));
+  EXPECT_EQ(applied(typed("timestamp",
+                          "sql = \"INSERT INTO typed (id, ms) VALUES (:id, 1000 * "
+                          "extract(epoch FROM :at::timestamptz))\"")),
+            1);
+  send(line("c", {{"at", 1794793390250}}));
+  EXPECT_EQ(applied(typed("timestamp", "sql = \"INSERT INTO typed (id, at) VALUES (:id, :at)\"")),
+            1);
+  EXPECT_EQ(
+      sql("SELECT coalesce((extract(epoch FROM at) * 1000)::bigint, ms) FROM typed ORDER BY n"),
+      (Lines{"1794793390250", "1794793390250", "1794793390250"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, RunCheckTypes, ::testing::Values(postgres()));
 
 }  // namespace
 }  // namespace once::testing

@@ -5,7 +5,9 @@
 #include <once/key_value.h>
 #include <once/open.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -114,6 +116,35 @@ TEST_F(RunRedis, every_message_counts_once_also_if_it_is_killed) {
     for (int i = 0; i < orders; ++i) expected.push_back("o" + std::to_string(i));
     EXPECT_EQ(announced, expected) << point;
   }
+}
+
+// What a command would answer is known only at a commit, which does not come.
+TEST_F(RunRedis, commands_can_be_tried_and_leave_nothing_behind) {
+  for (const char* order : {"o0", "o1", "o0"}) send(order, "ann", 3);
+  sent();
+  const std::string steps = counting + R"toml(
+[[do]]
+redis = ["SADD", "t:bad", ":id"]
+when = { json = "/order", is = "o1" }
+otherwise = { park = "never in a trial" }
+reply = 7
+)toml";
+  const Answer table = run(steps, {"--try", "10"});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_NE(table.out.find("?+?+?+?+?"), std::string::npos) << table.out;
+  const Json tried = run(steps, {"--try", "10", "-o", "json"}).json()["messages"];
+  ASSERT_EQ(tried.size(), 3u);
+  EXPECT_EQ(tried[0]["outcome"], "applied");
+  EXPECT_EQ(tried[0]["writes"].size(), 5u);
+  EXPECT_EQ(tried[0]["writes"][0],
+            (Json{{"statement", "HINCRBY t:points ann 3"}, {"rows", nullptr}}));
+  EXPECT_EQ(tried[0]["emits"].size(), 1u);
+  EXPECT_EQ(tried[1]["outcome"], "applied");
+  EXPECT_EQ(tried[1]["writes"].size(), 6u);
+  EXPECT_EQ(tried[2]["verdict"], "duplicate");
+  EXPECT_EQ(Home::list({"KEYS", "t:*"}), Lines{});
+  ASSERT_EQ(run(counting).exit_code, 0);
+  EXPECT_EQ(ask({"HGET", "t:points", "ann"}), "6");
 }
 
 // The story of examples/run, killed at every point and at any instant.
@@ -275,6 +306,37 @@ TEST_F(RunRedis, commands_of_a_program_are_all_or_nothing_and_name_their_message
     const Status both = transaction->key_value()->command(Lines{"INCRBY", "t:n", "1"});
     ASSERT_FALSE(both);
     EXPECT_NE(both.error().text.find("use one of them"), std::string::npos) << both.error().text;
+  }
+}
+
+TEST_F(RunRedis, check_of_a_new_store_leaves_the_same_keys) {
+  const auto keys = [] {
+    Lines found = Home::list({"KEYS", "*"});
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  const Lines before = keys();
+  const Answer answer = run(counting, {"--check", "-o", "json"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["store_state"], "none");
+  EXPECT_EQ(keys(), before);
+  EXPECT_EQ(run(counting).exit_code, 0);
+  EXPECT_EQ(run(counting, {"--check", "-o", "json"}).json()["store_state"], "current");
+}
+
+TEST_F(RunRedis, command_that_the_server_has_renamed_is_refused_before_anything_runs) {
+  std::ofstream(scratch_.path("renamed.conf")) << "rename-command HINCRBY hidden\n";
+  // The server may run as another user.
+  std::filesystem::permissions(scratch_.directory(), std::filesystem::perms::others_exec,
+                               std::filesystem::perm_options::add);
+  const LiveServer server("redis", {.settings = {"include=" + scratch_.path("renamed.conf")}});
+  ::setenv("RUN_URL", server.url().c_str(), 1);
+  for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+    const Answer answer = run(counting, check);
+    EXPECT_EQ(answer.exit_code, 3) << answer.err;
+    EXPECT_NE(answer.err.find("p.toml:14:9: step 1 of [[do]]: "), std::string::npos) << answer.err;
+    EXPECT_NE(answer.err.find("the server has no command HINCRBY"), std::string::npos)
+        << answer.err;
   }
 }
 

@@ -27,6 +27,8 @@ struct RunKind {
   std::string printed_at = {};  // how a moment and an amount of `typed` are printed
   std::string printed_price = {};
   std::string read_balance = {};  // steps that add one to ann's balance and read it `into` balance
+  // The tables of a place, read past the store, which would make its own.
+  Lines (*tables_in)(const std::string& url) = nullptr;
 };
 
 // A bank on a real server, fed by `once run` from a topic of the embedded log.

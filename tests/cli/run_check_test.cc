@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// once run --check: what can never run is found by the database itself, and nothing is made.
+#include <algorithm>
+#include <filesystem>
+
+#include "run_bank.h"
+
+namespace once {
+namespace {
+
+using testing::Answer;
+using testing::Json;
+using testing::RunBank;
+
+class RunCheck : public RunBank {
+ protected:
+  static std::string changed(std::string text, const std::string& what, const std::string& with) {
+    text.replace(text.find(what), what.size(), with);
+    return text;
+  }
+  static std::string with_step(const std::string& step) {
+    return head() + deposit() + "[[do]]\n" + step + "\n";
+  }
+  // Refused by the check and by the run, in these words.
+  void expect_refused(const std::string& text, const std::string& reason) {
+    for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+      const Answer answer = run(text, check);
+      EXPECT_EQ(answer.exit_code, 3) << answer.err;
+      EXPECT_NE(answer.err.find(reason), std::string::npos) << answer.err;
+    }
+    EXPECT_EQ(sql("SELECT id FROM flow"), Lines{});
+  }
+  Lines files() const {
+    Lines names;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.directory()))
+      names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+TEST_F(RunCheck, store_that_does_not_exist_is_not_made_and_what_was_not_checked_is_told) {
+  const std::string text = changed(head() + deposit(), "bank.db", "new.db");
+  write(text);
+  const Lines before = files();
+  const Answer answer = run(text, {"--check"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("has no tables or keys of Once yet: a run makes them"),
+            std::string::npos)
+      << answer.err;
+  EXPECT_NE(answer.err.find("bank.toml:14:7: step 1 of [[do]] was not checked: sqlite:"),
+            std::string::npos)
+      << answer.err;
+  EXPECT_NE(answer.err.find("new.db does not exist yet"), std::string::npos) << answer.err;
+  const auto json = run(text, {"--check", "-o", "json"}).json();
+  EXPECT_EQ(json["store_state"], "none");
+  EXPECT_EQ(json["unchecked"].size(), 2u);
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(RunCheck, file_without_tables_of_once_is_checked_and_stays_as_it_is) {
+  send(line("deposit-1", "ann", 1));
+  const std::string text = head() + deposit();
+  write(text);
+  const Lines files_before = files();
+  const Lines tables = sql("SELECT name FROM sqlite_master ORDER BY name");
+  const Answer answer = run(text, {"--check", "-o", "json"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["store_state"], "none");
+  EXPECT_EQ(answer.json()["unchecked"], Json::array());
+  EXPECT_EQ(run(changed(text, "INTO flow", "INTO flou"), {"--check"}).exit_code, 3);
+  EXPECT_EQ(sql("SELECT name FROM sqlite_master ORDER BY name"), tables);
+  EXPECT_EQ(sql("PRAGMA journal_mode"), Lines{"delete"});
+  EXPECT_EQ(files(), files_before);
+
+  EXPECT_EQ(run(text).exit_code, 0);
+  const Lines names = sql("SELECT name FROM once_name ORDER BY name");
+  const auto made =
+      run(changed(text, "scope = \"deposits\"", "scope = \"other\""), {"--check", "-o", "json"})
+          .json();
+  EXPECT_EQ(made["store_state"], "current");
+  EXPECT_EQ(sql("SELECT name FROM once_name ORDER BY name"), names);
+}
+
+TEST_F(RunCheck, statement_that_sqlite_cannot_prepare_names_its_step) {
+  expect_refused(with_step("sql = \"CREATE TABLE flow (a)\""),
+                 "bank.toml:20:7: step 3 of [[do]]: sqlite:");
+  expect_refused(with_step("sql = \"INSERT INTO flow (id) VALUES (:id, 1)\""),
+                 "2 values for 1 columns");
+  expect_refused(with_step("sql = \"VACUUM\""), "cannot run inside a transaction");
+  expect_refused(with_step("sql = \"SELECT count(*), 1 FROM flow\"\ninto = { n = \"integer\" }") +
+                     "[[emit]]\nto = \"file:${RUN_DIR}/done\"\nbody = { n = \"n\" }\n",
+                 "answers 2 columns, and into names 1");
+  expect_refused(with_step("sql = \"DELETE FROM flow\"\ninto = { n = \"integer\" }") +
+                     "[[emit]]\nto = \"file:${RUN_DIR}/done\"\nbody = { n = \"n\" }\n",
+                 "add RETURNING");
+}
+
+// The table is not there before the step that makes it was run.
+TEST_F(RunCheck, what_an_earlier_step_creates_is_not_missed) {
+  send(line("deposit-1", "ann", 1));
+  const std::string text = with_step(
+      "sql = \"CREATE TABLE IF NOT EXISTS later (id TEXT)\"\n"
+      "[[do]]\nsql = \"INSERT INTO later VALUES (:id)\"");
+  const Answer answer = run(text, {"--check"});
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("step 4 of [[do]] was not checked: a step before it creates something"),
+            std::string::npos)
+      << answer.err;
+  EXPECT_EQ(run(text).exit_code, 0);
+  EXPECT_EQ(sql("SELECT id FROM later"), Lines{"deposit-1"});
+}
+
+}  // namespace
+}  // namespace once

@@ -59,7 +59,7 @@ class Stage:
         return [(m["id"], m["key"], json.loads(m["body"])) for m in messages]
 
     def start(self, name, point=None):
-        environment = dict(os.environ, DIR=self.directory, AT_END="stop")
+        environment = dict(os.environ, DIR=self.directory, AT_END="stop", LATER="20ms")
         environment.pop("ONCE_POINT", None)
         if point:
             environment["ONCE_POINT"] = point
@@ -69,11 +69,14 @@ class Stage:
 
     def finish(self):
         """All pipelines to their end; what is wrong then."""
-        for name, _ in self.pipelines:
-            process = self.start(name)
-            out, err = process.communicate(timeout=60)
-            if process.returncode != 0:
-                return [f"{name}: exit code {process.returncode}: {out}{err}"]
+        for name, database in self.pipelines:
+            waits = True
+            while waits:
+                process = self.start(name)
+                out, err = process.communicate(timeout=60)
+                if process.returncode != 0:
+                    return [f"{name}: exit code {process.returncode}: {out}{err}"]
+                waits = rows(self.directory, database, "SELECT number FROM once_deferred")
         found = self.books(self, self.messages)
         for _, database in self.pipelines:
             found += compare("parked in " + database, rows(

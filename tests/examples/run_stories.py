@@ -242,6 +242,30 @@ def debezium_books(stage, _):
                    expected)
 
 
+# --- deposits: some come before their account is opened
+
+def deposits_messages():
+    names = [f"account {n}" for n in range(6)]
+    opened = [{"event": f"open {name}", "kind": "opened", "account": name, "cents": 100}
+              for name in names]
+    deposits = [{"event": f"E{n}", "kind": "deposit", "account": names[n % 6], "cents": n}
+                for n in range(30)]
+    return deposits[:12] + shuffled(opened + deposits, "deposits")
+
+
+def deposits_books(stage, messages):
+    events = {m["event"]: (m["event"], m["account"], m["cents"]) for m in messages}
+    query = "SELECT id, account, cents FROM entry ORDER BY id"
+    found = compare("entries", rows(stage.directory, "deposits.db", query),
+                    sorted(events.values()))
+    balances = {}
+    for _, account, cents in events.values():
+        balances[account] = balances.get(account, 0) + cents
+    return found + compare("balances", rows(stage.directory, "deposits.db",
+                                            "SELECT * FROM account ORDER BY name"),
+                           sorted(balances.items()))
+
+
 # topics, pipelines with their databases, messages, books, points
 STORIES = {
     "transfer": (["transfers"], [("transfer", "bank.db")], transfer_messages, transfer_books,
@@ -254,6 +278,8 @@ STORIES = {
              shop_messages, shop_books, LANE_POINTS + RELAY_POINTS),
     "payments": (["payments", "receipts"], [("payments", "payments.db")], payments_messages,
                  payments_books, LANE_POINTS + RELAY_POINTS),
+    "deposits": (["events", "dead"], [("deposits", "deposits.db")], deposits_messages,
+                 deposits_books, LANE_POINTS + ["lane_after_defer"]),
     "inventory": (["orders", "picks"], [("inventory", "inventory.db")], inventory_messages,
                   inventory_books, LANE_POINTS + RELAY_POINTS),
     "clean": (["dirty", "clean"], [("clean", "clean.db")], clean_messages, clean_books,

@@ -3,8 +3,10 @@
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
-SANITIZED_LABELS := unit|conformance|simulation|fuzz
-SANITIZED_SUITES := suite_unit suite_conformance suite_simulation suite_fuzz
+SANITIZED_LABELS := unit|conformance|simulation
+SANITIZED_SUITES := suite_unit suite_conformance suite_simulation
+# Many tests wait for a server, a lease or a time-out while another could run.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 QUIET := --log-level=WARNING
 # A first build has no tests, so that it needs no test packages.
 CONFIGURE := test -f build/CMakeCache.txt || cmake --preset release $(QUIET) -DONCE_TESTS=OFF; \
@@ -29,20 +31,18 @@ test:
 	@tools/install_packages.sh build test servers
 	@cmake --preset release $(QUIET) -DONCE_TESTS=ON
 	@cmake --build build -j $(JOBS)
-	@tools/run_tests.py build -j $(JOBS)
+	@tools/run_tests.py build -j $(TEST_JOBS)
 
 ## The suites under ASan+UBSan (with clang: the second compiler) and under TSan, and the fuzzers.
 sanitize:
 	@tools/install_packages.sh build test sanitize
-	@cmake --preset asan $(QUIET) -DCMAKE_CXX_COMPILER=clang++-14
-	@cmake --build build/asan -j $(JOBS) --target $(SANITIZED_SUITES)
+	@cmake --preset asan $(QUIET)
+	@cmake --build build/asan -j $(JOBS) --target $(SANITIZED_SUITES) suite_fuzz
 	@ONCE_SEEDS=$${ONCE_SEEDS:-400} tools/run_tests.py build/asan -j $(JOBS) -L '$(SANITIZED_LABELS)'
+	@tools/run_fuzzers.sh build/asan $${ONCE_FUZZ_SECONDS:-10}
 	@cmake --preset tsan $(QUIET)
 	@cmake --build build/tsan -j $(JOBS) --target $(SANITIZED_SUITES)
 	@ONCE_SEEDS=$${ONCE_SEEDS:-100} tools/run_tests.py build/tsan -j $(JOBS) -L '$(SANITIZED_LABELS)'
-	@cmake --preset fuzz $(QUIET) -DONCE_TESTS=OFF
-	@cmake --build build/fuzz -j $(JOBS) --target suite_fuzz
-	@tools/run_fuzzers.sh build/fuzz $${ONCE_FUZZ_SECONDS:-10}
 
 ## Once beside its peers in the same run; figures and plots in bench/results/.
 bench:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every libFuzzer target of a fuzz build for some seconds, on a copy of its corpus.
-#   tools/run_fuzzers.sh build/fuzz 10
+# Runs every libFuzzer target of a build for some seconds, on a copy of its corpus.
+#   tools/run_fuzzers.sh build/asan 10
 set -euo pipefail
 
 build=$1

@@ -57,7 +57,7 @@ std::string decimal_literal(std::string_view digits) {
     all.resize(static_cast<std::size_t>(whole), '0');
   const std::size_t scale = all.size() - static_cast<std::size_t>(whole);
   if (all.size() > decimal_digits_max || scale > decimal_scale_max) return {};
-  if (scale > 0) all.insert(static_cast<std::size_t>(whole), ".");
+  if (scale > 0) all.insert(static_cast<std::size_t>(whole), 1, '.');
   return std::string(sign) + all;
 }
 

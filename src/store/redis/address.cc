@@ -100,8 +100,10 @@ Result<RedisAddress> RedisAddress::parse(std::string_view text) {
 
 std::string RedisAddress::where() const {
   std::string made = "redis://";
-  for (const Endpoint& endpoint : hosts)
-    made += (&endpoint == hosts.data() ? "" : ",") + shown_endpoint(endpoint);
+  for (const Endpoint& endpoint : hosts) {
+    if (&endpoint != hosts.data()) made += ',';
+    made += shown_endpoint(endpoint);
+  }
   return made + fmt::format("/{}", database);
 }
 

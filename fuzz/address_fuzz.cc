@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/url.h"
-#include "open/log_address.h"
+#include "log/address.h"
 #include "store/mysql/address.h"
 #include "store/redis/address.h"
 #include "wire/kafka/address.h"

@@ -9,7 +9,7 @@
 
 #include "audit/looking_url.h"
 #include "base/url.h"
-#include "open/log_address.h"
+#include "log/address.h"
 
 namespace once::audit {
 namespace {

@@ -24,7 +24,6 @@
 #include "cli/running.h"
 #include "cli/try.h"
 #include "config/recipe.h"
-#include "open/advice.h"
 #include "open/look.h"
 #include "operate/check.h"
 #include "operate/pipeline_role.h"

@@ -25,7 +25,7 @@ using namespace std::string_view_literals;
 
 struct TopicFlags {
   std::string url;
-  TopicWish wish;
+  TopicRequest request;
   bool accept_loss = false;
 };
 
@@ -151,7 +151,7 @@ void show(Output& output, const TopicReport& topic) {
 Result<int> shown(bool damaged) { return damaged ? exit_corrupt : exit_ok; }
 
 Result<int> create(const TopicFlags& flags, Output& output) {
-  ONCE_TRY(create_topic_at(flags.url, flags.wish));
+  ONCE_TRY(create_topic_at(flags.url, flags.request));
   show(output, ONCE_TRY(describe_topic_at(flags.url)));
   return exit_ok;
 }
@@ -261,29 +261,29 @@ Result<int> repair(const TopicFlags& flags, Output& output) {
   return shown(repair.is_needed() && !flags.accept_loss);
 }
 
-void add_settings(CLI::App& command, TopicWish& wish) {
+void add_settings(CLI::App& command, TopicRequest& request) {
   static const std::map<std::string, GapPolicy> policies{
       {"refuse", GapPolicy::refuse}, {"hold", GapPolicy::hold}, {"accept", GapPolicy::accept}};
-  command.add_option("--partitions", wish.partitions, "How many partitions (1)")
+  command.add_option("--partitions", request.partitions, "How many partitions (1)")
       ->check(whole_number(1, 1024))
       ->option_text("N");
   command
-      .add_option("--segment-bytes", wish.segment_bytes_max,
+      .add_option("--segment-bytes", request.segment_bytes_max,
                   "A segment file is closed at this size, 4096 or more (67108864)")
       ->check(whole_number(4096, std::int64_t{1} << 40))
       ->option_text("BYTES");
   command
-      .add_option("--retention-ms", wish.retention_ms,
+      .add_option("--retention-ms", request.retention_ms,
                   "Messages older than this may go; -1 keeps them (-1)")
       ->check(whole_number(-1, INT64_MAX))
       ->option_text("MS");
   command
-      .add_option("--retention-bytes", wish.retention_bytes,
+      .add_option("--retention-bytes", request.retention_bytes,
                   "A partition larger than this loses its oldest segments; -1 keeps them (-1)")
       ->check(whole_number(-1, INT64_MAX))
       ->option_text("BYTES");
   command
-      .add_option("--gaps", wish.gaps,
+      .add_option("--gaps", request.gaps,
                   "A message that overtook an earlier one of its producer: refuse it, hold it "
                   "until that one comes, or accept it out of order (refuse)")
       ->transform(one_of(policies))
@@ -317,7 +317,7 @@ void add_topic(CLI::App& app, Context& context) {
   CLI::App& creation =
       add_verb(topic, context, flags, "create",
                "Create a topic; asked twice with the same settings, it happens once", create);
-  add_settings(creation, flags->wish);
+  add_settings(creation, flags->request);
   creation.footer(
       "Example:\n  once topic create file:data/orders --partitions 4 --gaps hold\n"
       "The directory is made when it is missing. In Kafka, what is not set is the broker's "

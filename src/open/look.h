@@ -5,7 +5,9 @@
 #include <once/store.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/store_state.h"
 
@@ -15,6 +17,9 @@ namespace once {
 // acknowledges nothing, so that a pipeline on the same URL is not disturbed.
 [[nodiscard]] Result<std::unique_ptr<Source>> open_source_to_look(std::string_view url);
 
+// Whether the store of this URL was made; makes no file, table or key.
+[[nodiscard]] Result<StoreState> store_state_at(std::string_view url);
+
 // The store of a URL for somebody who only looks: no file, table or key is made or changed. One
 // that no pipeline of this version has used yet can be asked what it is and about statements; its
 // books cannot be read.
@@ -23,5 +28,9 @@ struct LookedAtStore {
   StoreState state = StoreState::current;
 };
 [[nodiscard]] Result<LookedAtStore> open_store_to_look(std::string_view url);
+
+// What a person should know about the libraries behind a URL, whatever the topic is: worth a look
+// before something is set up, not at every start.
+[[nodiscard]] std::vector<std::string> advice_about(std::string_view url);
 
 }  // namespace once

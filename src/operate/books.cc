@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/url.h"
-#include "open/store_state.h"
+#include "open/look.h"
 #include "operate/failure.h"
 
 namespace once::operate {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/url.h"
-#include "open/log_address.h"
+#include "log/address.h"
 
 namespace once::operate {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "open/log_address.h"
+#include "log/address.h"
 
 #include <gtest/gtest.h>
 

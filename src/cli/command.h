@@ -39,6 +39,8 @@ void add_horizon(CLI::App& app, Context& context);
 void add_scope(CLI::App& app, Context& context);
 void add_help(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
+void add_manual(CLI::App& app, Context& context);
 
 // All of them, in the order in which the help shows them.
 void add_commands(CLI::App& app, Context& context);

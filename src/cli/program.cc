@@ -129,6 +129,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_position(app, context);
   add_horizon(app, context);
   add_scope(app, context);
+  add_completion(app, context);
+  add_manual(app, context);
   add_help(app, context);
 }
 

@@ -45,7 +45,7 @@ class GrownLog {
   GrownLog(const std::string& directory, std::size_t records) : directory_(directory) {
     must(create_topic(directory, "load", {}));
     sink_ = must(open_log_sink(directory, "load"));
-    stamp_ = must(sink_->enter(0, "producer"));
+    stamp_ = must(sink_->producers()->enter(0, "producer"));
     messages_ = make_messages(IdKind::uuid7, 0, 10'000);
     while (stamp_.sequence < records)
       append(std::min<std::size_t>(messages_.size(), records - stamp_.sequence));

@@ -42,6 +42,11 @@ Result<std::unique_ptr<Sink>> open_file_sink(std::string_view text) {
   return open_log_sink(address.directory, address.topic);
 }
 
+Result<SinkTraits> file_sink_traits(std::string_view text) {
+  const LogAddress address = ONCE_TRY(address_of(text));
+  return log_sink_traits(address.directory, address.topic);
+}
+
 TopicReport report_of(const TopicInfo& info) {
   TopicReport report{.name = info.name,
                      .embedded = true,
@@ -144,8 +149,11 @@ class LogTopics final : public Topics {
 
 const Adapter& log_adapter() {
   static const LogTopics topics;
-  static const Adapter adapter{
-      .schemes = schemes, .source = open_file_source, .sink = open_file_sink, .topics = &topics};
+  static const Adapter adapter{.schemes = schemes,
+                               .source = open_file_source,
+                               .sink = open_file_sink,
+                               .sink_traits = file_sink_traits,
+                               .topics = &topics};
   return adapter;
 }
 

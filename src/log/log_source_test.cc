@@ -96,7 +96,7 @@ class ReplacedTopic : public ::testing::Test {
 
 TEST_F(ReplacedTopic, a_writer_acknowledges_nothing_after_its_directory_was_moved_away) {
   auto writer = sink();
-  Stamp stamp = writer->enter(0, "shop").value();
+  Stamp stamp = writer->producers()->enter(0, "shop").value();
   ASSERT_TRUE(writer->append(0, stamp, texts(0, 3)));
   std::filesystem::rename(orders(), orders() + ".old");
   for (const bool is_made_again : {false, true}) {
@@ -108,13 +108,14 @@ TEST_F(ReplacedTopic, a_writer_acknowledges_nothing_after_its_directory_was_move
     EXPECT_EQ(lost.error().tag, "gone") << lost.error().text;
     EXPECT_EQ(lost.error().remedy, Remedy::stop);
   }
-  EXPECT_EQ(sink()->enter(0, "shop").value().sequence, 0u) << "the new topic has nothing";
+  EXPECT_EQ(sink()->producers()->enter(0, "shop").value().sequence, 0u)
+      << "the new topic has nothing";
   // Put back, it goes on, and what was not acknowledged counts once.
   writer.reset();
   std::filesystem::remove_all(orders());
   std::filesystem::rename(orders() + ".old", orders());
   writer = sink();
-  stamp = writer->enter(0, "shop").value();
+  stamp = writer->producers()->enter(0, "shop").value();
   stamp.sequence = 3;
   ASSERT_TRUE(writer->append(0, stamp, texts(3, 5)));
   auto source = open_log_source(system_files(), home(), "orders", {true}, clock_).value();
@@ -370,7 +371,7 @@ TEST(LogSource, reads_while_another_thread_writes_and_rolls_and_deletes_nothing_
   constexpr int count = 3000;
   auto sink = once::open_log_sink(scratch.directory(), "orders").value();
   std::thread writer([&] {
-    const Stamp stamp = sink->enter(0, "p").value();
+    const Stamp stamp = sink->producers()->enter(0, "p").value();
     for (int i = 0; i < count; i += 5)
       EXPECT_TRUE(sink->append(0, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 5)));
   });
@@ -400,7 +401,7 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it must not outlive a test that failed
     auto sink = once::open_log_sink(scratch.directory(), "orders");
     if (!sink) ::_exit(3);
-    const auto stamp = (*sink)->enter(0, "p");
+    const auto stamp = (*sink)->producers()->enter(0, "p");
     for (int i = 0; stamp && i < 100'000; ++i)
       if (!(*sink)->append(0, after(*stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)))
         ::_exit(4);
@@ -422,7 +423,7 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
   // Another writer takes over; the same source reads on, without a hole or a repetition.
   auto sink = once::open_log_sink(scratch.directory(), "orders");
   ASSERT_TRUE(sink) << sink.error().text;
-  const Stamp stamp = (*sink)->enter(0, "p").value();
+  const Stamp stamp = (*sink)->producers()->enter(0, "p").value();
   const int have = static_cast<int>(stamp.sequence);
   EXPECT_GE(have, next);
   ASSERT_TRUE((*sink)->append(0, stamp, texts(have, have + 3)));
@@ -442,7 +443,7 @@ TEST(LogSource, reads_several_topics_of_a_directory) {
   const auto orders = bench.sink();
   const auto refunds = open_log_sink(bench.files, "data", "refunds", bench.clock).value();
   const auto append = [](Sink& sink, std::uint32_t partition, const std::string& body) {
-    const Stamp stamp = sink.enter(partition, "test").value();
+    const Stamp stamp = sink.producers()->enter(partition, "test").value();
     const std::vector<Message> one{{.id = body, .body = body}};
     ASSERT_TRUE(sink.append(partition, stamp, one));
   };

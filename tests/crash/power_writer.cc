@@ -68,7 +68,7 @@ Status write(Files& files, const std::string& directory) {
   options.segment_bytes_max = 64 << 10;
   ONCE_TRY(log::create_topic(files, directory, topic, options));
   auto sink = ONCE_TRY(log::open_log_sink(files, directory, topic, system_clock()));
-  Stamp stamp = ONCE_TRY(sink->enter(0, "shop"));
+  Stamp stamp = ONCE_TRY(sink->producers()->enter(0, "shop"));
   for (;;) {
     std::vector<Message> group;
     const std::uint64_t count = 1 + stamp.sequence * 31 % 5;
@@ -100,7 +100,7 @@ Status read(const std::string& directory) {
 
 Status open(const std::string& directory) {
   auto sink = ONCE_TRY(open_log_sink(directory, topic));
-  fmt::print("{}\n", ONCE_TRY(sink->enter(0, "shop")).sequence);
+  fmt::print("{}\n", ONCE_TRY(sink->producers()->enter(0, "shop")).sequence);
   return {};
 }
 

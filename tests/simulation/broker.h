@@ -101,10 +101,14 @@ class Network {
 };
 
 // A topic at the other end of the network.
-class RemoteSink final : public Sink {
+class RemoteSink final : public Sink, public SinkProducers {
  public:
   RemoteSink(Network& network, std::string topic) : network_(network), topic_(std::move(topic)) {}
 
+  SinkTraits traits() const override {
+    return {.name = "remote:" + topic_, .recognises = Recognises::by_stamp};
+  }
+  SinkProducers* producers() override { return this; }
   Result<std::uint32_t> partitions() override { return network_.broker().partitions(topic_); }
   Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
     return network_.enter({topic_, partition}, name);

@@ -36,7 +36,7 @@ class KafkaInterruption : public ::testing::Test {
     auto sink = open_kafka_sink(url_).value();
     std::vector<Message> messages;
     for (int i = from; i < to; ++i) messages.push_back({.id = fmt::format("order {}", i)});
-    const auto done = sink->append(0, sink->enter(0, shop).value(), messages);
+    const auto done = sink->append(0, sink->producers()->enter(0, shop).value(), messages);
     ASSERT_TRUE(done) << done.error().text;
     for (Message& message : messages) sent_.push_back(std::move(message.id));
   }

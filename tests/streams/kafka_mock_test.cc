@@ -94,7 +94,7 @@ TEST_F(KafkaMock, a_coordinator_that_is_not_ready_is_waited_for) {
          {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
           RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS});
   auto sink = open_kafka_sink(url_).value();
-  const auto stamp = sink->enter(0, "shop");
+  const auto stamp = sink->producers()->enter(0, "shop");
   ASSERT_TRUE(stamp) << stamp.error().text;
   const auto done = sink->append(0, *stamp, messages(0, 3));
   ASSERT_TRUE(done) << done.error().text;
@@ -105,14 +105,14 @@ TEST_F(KafkaMock, a_group_that_is_still_being_loaded_is_asked_again) {
   auto sink = open_kafka_sink(url_).value();
   answer(fetch_offsets, {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
                          RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE});
-  const auto stamp = sink->enter(0, "shop");
+  const auto stamp = sink->producers()->enter(0, "shop");
   ASSERT_TRUE(stamp) << stamp.error().text;
   EXPECT_EQ(stamp->sequence, 0u);
 }
 
 TEST_F(KafkaMock, what_a_broker_could_not_take_is_sent_again_and_stored_once) {
   auto sink = open_kafka_sink(url_).value();
-  Stamp stamp = sink->enter(0, "shop").value();
+  Stamp stamp = sink->producers()->enter(0, "shop").value();
   for (int i = 0; i < 5; ++i) {
     answer(produce, {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
                      RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT});
@@ -130,7 +130,7 @@ TEST_F(KafkaMock, what_a_broker_could_not_take_is_sent_again_and_stored_once) {
 // new producer reads it again instead of going on from what the old one knew.
 TEST_F(KafkaMock, a_fatal_error_is_answered_by_a_new_producer_that_reads_its_state_again) {
   auto sink = open_kafka_sink(url_).value();
-  Stamp stamp = sink->enter(0, "shop").value();
+  Stamp stamp = sink->producers()->enter(0, "shop").value();
   ASSERT_TRUE(sink->append(0, stamp, messages(0, 4)));
   stamp.sequence = 4;
   answer(add_partitions, {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH});
@@ -146,7 +146,7 @@ TEST_F(KafkaMock, a_fatal_error_is_answered_by_a_new_producer_that_reads_its_sta
 TEST_F(KafkaMock, a_denied_producer_says_so) {
   answer(init_producer, {RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED});
   auto sink = open_kafka_sink(url_).value();
-  const auto denied = sink->enter(0, "shop");
+  const auto denied = sink->producers()->enter(0, "shop");
   ASSERT_FALSE(denied);
   EXPECT_EQ(denied.error().remedy, Remedy::stop);
   EXPECT_EQ(denied.error().tag, "denied");
@@ -155,7 +155,7 @@ TEST_F(KafkaMock, a_denied_producer_says_so) {
 TEST_F(KafkaMock, a_fetch_that_fails_is_repeated_and_nothing_is_skipped) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   answer(fetch, {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_UNKNOWN,
                  RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE});
@@ -165,7 +165,7 @@ TEST_F(KafkaMock, a_fetch_that_fails_is_repeated_and_nothing_is_skipped) {
 TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   auto source = open_kafka_source(url_ + "?reconnect.backoff.max.ms=100").value();
   rd_kafka_mock_broker_set_down(cluster_.get(), 1);
@@ -209,7 +209,7 @@ TEST_F(KafkaMock, a_source_whose_broker_is_away_says_so_within_seconds) {
 TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   auto source = open_kafka_source(url_ + "?group=g&session.timeout.ms=45000").value();
   std::size_t read = 0;
@@ -234,7 +234,7 @@ TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
 TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   for (const char* more : {"", "?group=g"}) {
     auto source = open_kafka_source(url_ + more).value();
@@ -265,7 +265,7 @@ TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
 TEST_F(KafkaMock, a_member_that_the_group_has_forgotten_joins_again_and_loses_nothing) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   auto source =
       open_kafka_source(url_ + "?group=g&heartbeat.interval.ms=100&session.timeout.ms=6000")

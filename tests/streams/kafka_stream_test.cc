@@ -45,6 +45,7 @@ StreamUnderTest kafka_stream() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kafka, SinkSuite, ::testing::Values(kafka_stream()));
+INSTANTIATE_TEST_SUITE_P(Kafka, ProducersSuite, ::testing::Values(kafka_stream()));
 INSTANTIATE_TEST_SUITE_P(Kafka, SourceSuite, ::testing::Values(kafka_stream()));
 
 // --- What only Kafka has.
@@ -57,7 +58,8 @@ class Shop {
   explicit Shop(const std::string& url) : sink_(open_kafka_sink(url).value()) {}
 
   void send(std::uint32_t partition, int from, int to) {
-    if (!stamps_.contains(partition)) stamps_[partition] = sink_->enter(partition, "shop").value();
+    if (!stamps_.contains(partition))
+      stamps_[partition] = sink_->producers()->enter(partition, "shop").value();
     Stamp& stamp = stamps_[partition];
     std::vector<Message> messages;
     for (int i = from; i < to; ++i) messages.push_back({.id = fmt::format("order {}", i)});

@@ -19,7 +19,7 @@ class SourceSuite : public StreamSuite {
     auto writer = sink(url);
     for (std::uint32_t p = 0; p < partitions; ++p) {
       const int base = static_cast<int>(p) * 1000;
-      const Stamp stamp = writer->enter(p, "shop").value();
+      const Stamp stamp = entered(*writer, p, "shop");
       const auto done = writer->append(p, stamp, messages(base, base + count));
       EXPECT_TRUE(done) << done.error().text;
     }
@@ -166,7 +166,7 @@ TEST_P(SourceSuite, follows_what_is_sent_later) {
                 return batch.drained;
               }).empty());
   auto writer = sink(url);
-  const Stamp stamp = writer->enter(0, "shop").value();
+  const Stamp stamp = entered(*writer, 0, "shop");
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(writer->append(0, at(stamp, static_cast<std::uint64_t>(i) * 2),
                                messages(i * 2, i * 2 + 2)));

@@ -78,6 +78,9 @@ struct Deferral {
 struct Delivery {
   std::string_view partition;
   std::int64_t offset = 0;  // place in the partition; of an unordered source, a tag of its choice
+  // Of the connection or channel through which it came, if tags are counted anew by each; such a
+  // delivery is named by session and tag.
+  std::uint64_t session = 0;
   std::uint32_t attempt = 1;
   std::string_view
       id;  // what the message carried; the pipeline replaces it by the id rule's answer

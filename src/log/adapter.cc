@@ -9,6 +9,7 @@
 
 #include "base/url.h"
 #include "log/address.h"
+#include "model/start_at.h"
 
 namespace once {
 namespace {
@@ -76,7 +77,7 @@ Result<std::vector<std::int64_t>> find_time(const LogAddress& address, std::int6
     constexpr std::int64_t wait_ms = 1000;
     const Batch batch = ONCE_TRY(source->poll(count_max, wait_ms));
     if (batch.event == Batch::Event::end) break;
-    if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+    if (batch.event == Batch::Event::assigned) ONCE_TRY(start_at(*source, batch.partition, -1));
     const auto at = open.find(batch.partition);
     if (batch.event != Batch::Event::messages || at == open.end()) continue;
     for (const Delivery& delivery : batch.deliveries) {

@@ -44,7 +44,7 @@ struct TwoPartitions {
     for (int count = 0;;) {
       const Batch batch = ONCE_TRY(source->poll(100, 0));
       if (batch.event == Batch::Event::assigned)
-        ONCE_TRY(source->seek(batch.partition, -1));
+        ONCE_TRY(source->replay()->seek(batch.partition, -1));
       else if (batch.event == Batch::Event::end)
         return count;
       count += static_cast<int>(batch.deliveries.size());

@@ -43,7 +43,7 @@ std::vector<std::string> settle(Source& source, std::size_t partitions, std::int
     const Batch batch = source.poll(10, 0).value();
     EXPECT_EQ(batch.event, Batch::Event::assigned);
     names.emplace_back(batch.partition);
-    EXPECT_TRUE(source.seek(batch.partition, offset));
+    EXPECT_TRUE(source.replay()->seek(batch.partition, offset));
   }
   return names;
 }
@@ -201,7 +201,7 @@ TEST(LogSource, deliveries_stay_valid_as_long_as_their_batch) {
     if (batch.event == Batch::Event::end) break;
     batches.push_back(std::move(batch));
   }
-  ASSERT_TRUE(source->seek("orders/0", 0));
+  ASSERT_TRUE(source->replay()->seek("orders/0", 0));
   (void)source->poll(100, 0);
   int i = 0;
   for (const Batch& batch : batches)
@@ -225,13 +225,13 @@ TEST(LogSource, seeks_to_any_offset_it_has_and_says_gone_for_others) {
   auto source = bench.source();
   settle(*source, 1);
   for (std::int64_t offset = first; offset <= 50; ++offset) {
-    ASSERT_TRUE(source->seek("orders/0", offset));
+    ASSERT_TRUE(source->replay()->seek("orders/0", offset));
     EXPECT_EQ(drain(*source), bodies(static_cast<int>(offset), 50));
   }
-  EXPECT_EQ(source->seek("orders/0", first - 1).error().tag, "gone");
-  EXPECT_EQ(source->seek("orders/0", 51).error().tag, "gone");
-  EXPECT_EQ(source->seek("orders/1", 0).error().tag, "partition");
-  ASSERT_TRUE(source->seek("orders/0", -1));
+  EXPECT_EQ(source->replay()->seek("orders/0", first - 1).error().tag, "gone");
+  EXPECT_EQ(source->replay()->seek("orders/0", 51).error().tag, "gone");
+  EXPECT_EQ(source->replay()->seek("orders/1", 0).error().tag, "partition");
+  ASSERT_TRUE(source->replay()->seek("orders/0", -1));
   EXPECT_EQ(drain(*source), bodies(static_cast<int>(first), 50));
 }
 
@@ -343,10 +343,10 @@ TEST(LogSource, a_group_that_its_writer_never_synced_does_not_count) {
   auto source = bench.source();
   settle(*source, 1);
   EXPECT_EQ(drain(*source), bodies(0, 4));
-  ASSERT_TRUE(source->seek("orders/0", 5));
+  ASSERT_TRUE(source->replay()->seek("orders/0", 5));
   EXPECT_EQ(drain(*source), bodies(5, 5));
   auto next = bench.sink();
-  ASSERT_TRUE(source->seek("orders/0", 0));
+  ASSERT_TRUE(source->replay()->seek("orders/0", 0));
   EXPECT_EQ(drain(*source), bodies(0, 5));
 }
 
@@ -457,7 +457,7 @@ TEST(LogSource, reads_several_topics_of_a_directory) {
   EXPECT_EQ(source->traits().identity, "") << "they have none in common";
   EXPECT_EQ(settle(*source, 3), (std::vector<std::string>{"orders/0", "orders/1", "refunds/0"}));
   EXPECT_EQ(drain(*source), (std::vector<std::string>{"o1", "o2", "r1", "r2"}));
-  EXPECT_EQ(source->ends().value().back(), (PartitionEnd{"refunds/0", 2}));
+  EXPECT_EQ(source->replay()->ends().value().back(), (PartitionEnd{"refunds/0", 2}));
   const auto twice = open_log_source(bench.files, "data", "orders,orders", {}, bench.clock);
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().text, "the topic orders is named twice");

@@ -87,7 +87,8 @@ Status read(const std::string& directory) {
   for (;;) {
     const Batch batch = ONCE_TRY(source->poll(1000, 0));
     if (batch.event == Batch::Event::end) return {};
-    if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+    if (batch.event == Batch::Event::assigned)
+      ONCE_TRY(source->replay()->seek(batch.partition, -1));
     for (const Delivery& delivery : batch.deliveries) {
       const Message wanted = message_of(static_cast<std::uint64_t>(delivery.offset));
       if (delivery.id != wanted.id || delivery.body != wanted.body)

@@ -124,14 +124,15 @@ class RemoteSink final : public Sink, public SinkProducers {
 };
 
 // A consumer's view of a topic at the other end of the network.
-class RemoteSource final : public Source {
+class RemoteSource final : public Source, public SourceReplay {
  public:
   RemoteSource(Broker& broker, std::string topic);
 
+  SourceReplay* replay() override { return this; }
   SourceTraits traits() const override;
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
   Status ack(std::span<const Delivery>) override { return {}; }
-  Status release(std::span<const Delivery>) override { return {}; }
+  Status release(std::span<const Delivery>, std::int64_t) override { return {}; }
   Status seek(std::string_view partition, std::int64_t offset) override;
 
  private:

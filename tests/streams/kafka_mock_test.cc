@@ -68,7 +68,7 @@ class KafkaMock : public ::testing::Test {
     while (std::chrono::steady_clock::now() < deadline) {
       const Batch batch = source->poll(100, 50).value();
       if (batch.event == Batch::Event::assigned) {
-        EXPECT_TRUE(source->seek(batch.partition, -1));
+        EXPECT_TRUE(source->replay()->seek(batch.partition, -1));
       }
       for (const Delivery& delivery : batch.deliveries) ids.emplace_back(delivery.id);
       if (batch.event == Batch::Event::end) return ids;
@@ -180,7 +180,7 @@ TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
     ASSERT_TRUE(batch) << batch.error().text;
     EXPECT_FALSE(batch->drained && read.size() < 50) << "a broker that is away is not drained";
     if (batch->event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch->partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch->partition, -1));
     }
     for (const Delivery& delivery : batch->deliveries) read.emplace_back(delivery.id);
   }
@@ -192,17 +192,18 @@ TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
 // An empty poll looks the same while nothing is sent.
 TEST_F(KafkaMock, a_source_whose_broker_is_away_says_so_within_seconds) {
   auto source = open_kafka_source(url_).value();
-  ASSERT_EQ(source->ends().value(), (std::vector<PartitionEnd>{{"orders/0", 0}, {"orders/1", 0}}));
+  ASSERT_EQ(source->replay()->ends().value(),
+            (std::vector<PartitionEnd>{{"orders/0", 0}, {"orders/1", 0}}));
   rd_kafka_mock_broker_set_down(cluster_.get(), 1);
   const auto began = std::chrono::steady_clock::now();
-  const auto away = source->ends();
+  const auto away = source->replay()->ends();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
   ASSERT_FALSE(away);
   EXPECT_EQ(away.error().remedy, Remedy::retry);
   EXPECT_EQ(away.error().tag, "away") << away.error().text;
   rd_kafka_mock_broker_set_up(cluster_.get(), 1);
   bool back = false;
-  for (int i = 0; i < 10 && !back; ++i) back = source->ends().has_value();
+  for (int i = 0; i < 10 && !back; ++i) back = source->replay()->ends().has_value();
   EXPECT_TRUE(back);
 }
 
@@ -217,7 +218,7 @@ TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
   while (read < 50 && std::chrono::steady_clock::now() < deadline) {
     const Batch batch = source->poll(100, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch.partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch.partition, -1));
     }
     read += batch.deliveries.size();
     ASSERT_TRUE(source->ack(batch.deliveries));  // something to commit when it is closed
@@ -245,15 +246,16 @@ TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
       const auto batch = source->poll(1, 50);
       ASSERT_TRUE(batch) << batch.error().text;
       if (batch->event == Batch::Event::assigned) {
-        ASSERT_TRUE(source->seek(batch->partition, batch->partition == "orders/0" ? 49 : -1));
+        ASSERT_TRUE(
+            source->replay()->seek(batch->partition, batch->partition == "orders/0" ? 49 : -1));
       }
       for (const Delivery& delivery : batch->deliveries) read.push_back(delivery.offset);
       if (read.size() == 1 && !went_back) {
         went_back = true;
-        ASSERT_TRUE(source->seek("orders/0", 20));
+        ASSERT_TRUE(source->replay()->seek("orders/0", 20));
       }
       if (read.size() == 2 && !batch->deliveries.empty()) {
-        ASSERT_TRUE(source->seek("orders/0", 0));
+        ASSERT_TRUE(source->replay()->seek("orders/0", 0));
       }
     }
     std::vector<std::int64_t> wanted{49, 20};
@@ -280,7 +282,8 @@ TEST_F(KafkaMock, a_member_that_the_group_has_forgotten_joins_again_and_loses_no
     if (batch->event == Batch::Event::assigned) {
       if (batch->partition == "orders/0" && ++assignments == 1)
         answer(heartbeat, {RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID});
-      ASSERT_TRUE(source->seek(batch->partition, batch->partition == "orders/0" ? position : -1));
+      ASSERT_TRUE(
+          source->replay()->seek(batch->partition, batch->partition == "orders/0" ? position : -1));
     }
     for (const Delivery& delivery : batch->deliveries) {
       read.emplace_back(delivery.id);

@@ -89,7 +89,8 @@ class Member {
     switch (batch->event) {
       case Batch::Event::assigned:
         owned.emplace(batch->partition);
-        ASSERT_TRUE(source_->seek(batch->partition, positions[std::string(batch->partition)]));
+        ASSERT_TRUE(
+            source_->replay()->seek(batch->partition, positions[std::string(batch->partition)]));
         break;
       case Batch::Event::revoked: owned.erase(std::string(batch->partition)); break;
       case Batch::Event::end: break;
@@ -216,11 +217,11 @@ TEST(KafkaSourceAlone, messages_that_kafka_has_deleted_are_gone_and_not_skipped)
   auto source = open_kafka_source(url).value();
   const Batch news = source->poll(10, 100).value();
   ASSERT_EQ(news.event, Batch::Event::assigned);
-  const Status gone = source->seek(news.partition, 2);
+  const Status gone = source->replay()->seek(news.partition, 2);
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().tag, "gone");
   EXPECT_NE(gone.error().text.find("the oldest is 4"), std::string::npos) << gone.error().text;
-  EXPECT_TRUE(source->seek(news.partition, 4));
+  EXPECT_TRUE(source->replay()->seek(news.partition, 4));
 }
 
 TEST(KafkaSourceAlone, a_position_beyond_the_end_is_gone) {
@@ -229,7 +230,7 @@ TEST(KafkaSourceAlone, a_position_beyond_the_end_is_gone) {
   auto source = open_kafka_source(url).value();
   const Batch news = source->poll(10, 100).value();
   ASSERT_EQ(news.event, Batch::Event::assigned);
-  const Status gone = source->seek(news.partition, 1000);
+  const Status gone = source->replay()->seek(news.partition, 1000);
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().tag, "gone") << gone.error().text;
 }
@@ -252,7 +253,7 @@ TEST(KafkaSourceAlone, messages_of_an_aborted_transaction_are_not_seen) {
   for (bool more = true; more;) {
     const Batch batch = source->poll(10, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch.partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch.partition, -1));
     }
     for (const Delivery& delivery : batch.deliveries) bodies.emplace_back(delivery.id);
     more = batch.event != Batch::Event::end;
@@ -346,7 +347,7 @@ TEST(KafkaNetwork, H12_a_sink_whose_connections_break_appends_everything_once_an
   for (bool more = true; more;) {
     const Batch batch = source->poll(100, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch.partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch.partition, -1));
     }
     for (const Delivery& delivery : batch.deliveries) read.emplace_back(delivery.id);
     more = batch.event != Batch::Event::end;

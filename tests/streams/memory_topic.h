@@ -52,7 +52,7 @@ class MemoryTopicSink final : public Sink {
   const std::shared_ptr<MemoryTopic> topic_;
 };
 
-class MemoryTopicSource final : public Source {
+class MemoryTopicSource final : public Source, public SourceReplay {
  public:
   MemoryTopicSource(std::shared_ptr<MemoryTopic> topic, bool stop_at_end)
       : topic_(std::move(topic)), stop_at_end_(stop_at_end) {
@@ -60,6 +60,7 @@ class MemoryTopicSource final : public Source {
       places_.push_back({"topic/" + std::to_string(i)});
   }
 
+  SourceReplay* replay() override { return this; }
   SourceTraits traits() const override {
     SourceTraits traits{.name = "topic:", .ordered = true, .replayable = true};
     for (const Place& place : places_) traits.partitions.push_back(place.name);
@@ -82,7 +83,7 @@ class MemoryTopicSource final : public Source {
   }
 
   Status ack(std::span<const Delivery>) override { return {}; }
-  Status release(std::span<const Delivery> undone) override {
+  Status release(std::span<const Delivery> undone, std::int64_t) override {
     for (const Delivery& delivery : undone) {
       Place& place = *find(delivery.partition);
       if (delivery.offset < static_cast<std::int64_t>(place.next)) {

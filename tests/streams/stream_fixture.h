@@ -121,7 +121,7 @@ class StreamSuite : public ::testing::TestWithParam<StreamUnderTest> {
         return reads;
       }
       if (batch->event == Batch::Event::assigned) {
-        const Status sought = source.seek(batch->partition, offset);
+        const Status sought = source.replay()->seek(batch->partition, offset);
         EXPECT_TRUE(sought) << sought.error().text;
       }
       EXPECT_LE(batch->deliveries.size(), count_max);

@@ -45,7 +45,7 @@ class GrownLog {
   GrownLog(const std::string& directory, std::size_t records) : directory_(directory) {
     must(create_topic(directory, "load", {}));
     sink_ = must(open_log_sink(directory, "load"));
-    stamp_ = must(sink_->enter(0, "producer"));
+    stamp_ = must(sink_->producers()->enter(0, "producer"));
     messages_ = make_messages(IdKind::uuid7, 0, 10'000);
     while (stamp_.sequence < records)
       append(std::min<std::size_t>(messages_.size(), records - stamp_.sequence));
@@ -55,7 +55,7 @@ class GrownLog {
     const Batch assigned = must(source_->poll(batch, 0));
     if (assigned.event != Batch::Event::assigned) give_up("the log announced no partition");
     partition_ = assigned.partition;
-    must(source_->seek(partition_, 0));
+    must(source_->replay()->seek(partition_, 0));
   }
 
   double us_per_append(std::size_t batches) {
@@ -71,7 +71,8 @@ class GrownLog {
     for (std::size_t i = 0; i < batches; ++i) {
       if (i % batches_per_seek == 0) {
         const std::uint64_t last = stamp_.sequence - batches_per_seek * batch;
-        must(source_->seek(partition_, static_cast<std::int64_t>(scramble(++reads_) % last)));
+        must(source_->replay()->seek(partition_,
+                                     static_cast<std::int64_t>(scramble(++reads_) % last)));
       }
       const Batch read = must(source_->poll(batch, 0));
       if (read.deliveries.empty()) give_up("the log had nothing to read");

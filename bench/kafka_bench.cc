@@ -162,7 +162,7 @@ double source_messages_per_s(const KafkaTopic& topic, std::size_t count) {
   std::optional<Stopwatch> watch;
   while (seen < count) {
     const Batch batch = must(source->poll(rows, 1000));
-    if (batch.event == Batch::Event::assigned) must(source->seek(batch.partition, -1));
+    if (batch.event == Batch::Event::assigned) must(source->replay()->seek(batch.partition, -1));
     for (const Delivery& delivery : batch.deliveries) bytes += delivery.body.size();
     seen += batch.deliveries.size();
     if (watch || seen == 0) continue;

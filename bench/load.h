@@ -55,14 +55,15 @@ std::int64_t account_of(std::string_view key);
 
 // Messages in memory as a source, which ends with the last of them; each goes to the partition of
 // its key, as with a broker. `messages` outlive it.
-class LoadSource final : public Source {
+class LoadSource final : public Source, public SourceReplay {
  public:
   explicit LoadSource(const std::vector<Message>& messages, std::size_t partitions = 1);
 
+  SourceReplay* replay() override { return this; }
   SourceTraits traits() const override;
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
   Status ack(std::span<const Delivery>) override { return {}; }
-  Status release(std::span<const Delivery>) override { return {}; }
+  Status release(std::span<const Delivery>, std::int64_t) override { return {}; }
   Status seek(std::string_view name, std::int64_t offset) override;
 
  private:

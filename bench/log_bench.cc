@@ -31,7 +31,7 @@ std::vector<Message> make_bodies(std::size_t count) {
 
 void produce(Sink& sink, const std::string& name, std::span<const Message> messages,
              std::size_t times) {
-  Stamp stamp = must(sink.enter(0, name));
+  Stamp stamp = must(sink.producers()->enter(0, name));
   for (std::size_t i = 0; i < times; ++i) {
     const Receipt receipt = must(sink.append(0, stamp, messages));
     if (receipt.duplicates != 0) give_up("the log took a new message for a duplicate");

@@ -115,6 +115,8 @@ struct LogSourceOptions {
   bool stop_at_end = false;  // answer `end` when all partitions were read to their end
 };
 
+// What is known of a topic as a destination without opening it.
+[[nodiscard]] SinkTraits log_sink_traits(const std::string& directory, const std::string& topic);
 [[nodiscard]] Result<std::unique_ptr<Sink>> open_log_sink(const std::string& directory,
                                                           const std::string& topic,
                                                           Clock& clock = system_clock());

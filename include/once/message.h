@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/result.h>
+
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -75,6 +78,9 @@ struct Deferral {
 struct Delivery {
   std::string_view partition;
   std::int64_t offset = 0;  // place in the partition; of an unordered source, a tag of its choice
+  // Of the connection or channel through which it came, if tags are counted anew by each; such a
+  // delivery is named by session and tag.
+  std::uint64_t session = 0;
   std::uint32_t attempt = 1;
   std::string_view
       id;  // what the message carried; the pipeline replaces it by the id rule's answer
@@ -115,10 +121,22 @@ struct Batch {
   std::shared_ptr<const void> memory;  // owns the bytes behind the views
 };
 
+// A message of an append that its destination can never accept.
+struct Refusal {
+  std::size_t message = 0;  // its index
+  Error why;
+
+  bool operator==(const Refusal&) const = default;
+};
+
 // What a sink answers: where the messages are. Durable when it is returned.
 struct Receipt {
-  std::int64_t offset = -1;      // of the first message; -1: a duplicate whose place was forgotten
+  // Of the first message; -1: not known (a duplicate whose place was forgotten, a broker that does
+  // not tell).
+  std::int64_t offset = -1;
   std::uint32_t duplicates = 0;  // how many of the messages had been appended before
+  // Of a sink without producers, by index: those that were not appended.
+  std::vector<Refusal> refused = {};
 
   bool operator==(const Receipt&) const = default;
 };

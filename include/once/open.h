@@ -26,9 +26,13 @@ namespace once {
 [[nodiscard]] Result<std::unique_ptr<Sink>> open_sink(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::string_view url);
 
+// What a destination promises (see `verify`), without opening it or talking to it.
+[[nodiscard]] Result<SinkTraits> sink_traits_of(std::string_view url);
+
 // The single adapters, for programs that link only some of them.
 [[nodiscard]] Result<std::unique_ptr<Source>> open_kafka_source(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url);
+[[nodiscard]] Result<SinkTraits> kafka_sink_traits(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_memory_store();
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_postgresql_store(std::string_view url);

@@ -5,6 +5,7 @@
 #include <once/handler.h>
 #include <once/identity.h>
 #include <once/observe.h>
+#include <once/sink.h>
 #include <once/source.h>
 #include <once/store.h>
 
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace once {
@@ -70,10 +72,12 @@ struct PipelineOptions {
   std::string park_to = {};
 };
 
-// The promise that a combination of source, store and options can keep, or the error that says
-// why it cannot, with the schedule that would break it.
+// The promise that a combination of source, store, options and destinations of emitted messages
+// can keep, or the error that says why it cannot, with the schedule that would break it. A promise
+// is as strong as its weakest link, which is named.
 Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
-                           const Handler& handler, const PipelineOptions& options);
+                           const Handler& handler, const PipelineOptions& options,
+                           std::span<const SinkTraits> sinks = {});
 
 // Takes messages from a source through a handler into a store, each counted once.
 //

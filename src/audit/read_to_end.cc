@@ -5,6 +5,7 @@
 
 #include "audit/looking_url.h"
 #include "base/url.h"
+#include "model/start_at.h"
 
 namespace once::audit {
 
@@ -23,7 +24,7 @@ Status read_to_end(const std::string& url, const std::function<Status(const Deli
     const Batch batch = ONCE_TRY(source->poll(count_max, wait_ms));
     if (batch.event == Batch::Event::end) return {};
     if (batch.event == Batch::Event::assigned && source->traits().replayable)
-      ONCE_TRY(source->seek(batch.partition, -1));
+      ONCE_TRY(start_at(*source, batch.partition, -1));
     for (const Delivery& delivery : batch.deliveries) ONCE_TRY(take(delivery));
   }
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "audit/bridge_audit.h"
@@ -106,8 +107,9 @@ Result<operate::OpenedJob> open_bridge(const BridgeFlags& flags, const PipelineO
       ONCE_TRY(patience.until_there(the_source, [&] { return open_source(from); })), flags.rate);
   parts->state = ONCE_TRY(patience.until_there(the_store, [&] { return open_store(flags.state); }));
   operate::Job job = job_of(flags, options, *parts->source, *parts->state);
-  const std::string promise =
-      ONCE_TRY(verify(parts->source->traits(), parts->state->traits(), job.handler, options));
+  const SinkTraits sink = ONCE_TRY(sink_traits_of(flags.to));
+  const std::string promise = ONCE_TRY(verify(parts->source->traits(), parts->state->traits(),
+                                              job.handler, options, std::span(&sink, 1)));
   tell_warnings(*parts->source, log);
   log.tell(Severity::info, "promise", fmt::format("once bridge: {}", promise));
   return operate::OpenedJob{parts, std::move(job)};

@@ -24,6 +24,7 @@
 #include "cli/message_format.h"
 #include "cli/moment.h"
 #include "cli/signals.h"
+#include "model/start_at.h"
 #include "open/topics.h"
 #include "operate/message_json.h"
 #include "operate/progress.h"
@@ -202,7 +203,7 @@ class Consumption {
     const bool wanted = filter_.fits(partition);
     seen_ = seen_ || wanted;
     if (!source_.traits().replayable) return {};
-    return source_.seek(partition, wanted ? start_.of(partition) : start_.end_of(partition));
+    return start_at(source_, partition, wanted ? start_.of(partition) : start_.end_of(partition));
   }
 
   Status take(const Batch& batch) {

@@ -170,6 +170,7 @@ class Production {
       }
       report_.sent += report->sent;
       report_.duplicates += report->duplicates;
+      report_.maybe_twice += report->maybe_twice;
     }
     if (bad) return fail(after_what_was_sent(*bad, line_));
     return {};
@@ -208,6 +209,11 @@ Result<int> produce(const ProduceFlags& flags, Output& output) {
     table.row({fmt::format("{}", report.sent), fmt::format("{}", report.duplicates)});
     output.write_table(table);
   }
+  if (report.maybe_twice > 0)
+    output.talk(
+        fmt::format("{} may be there twice: an answer was lost, and {} does not recognise "
+                    "resends",
+                    report.maybe_twice, sink->traits().name));
   return exit_ok;
 }
 

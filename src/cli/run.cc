@@ -95,6 +95,7 @@ struct Parts {
   std::shared_ptr<const Recipe> recipe;
   LookedAtStore store;
   std::unique_ptr<Source> source;
+  std::vector<SinkTraits> sinks;
   std::string promise;
   std::vector<std::string> unchecked;  // what of the file could not be checked
 };
@@ -108,6 +109,20 @@ Result<std::shared_ptr<const Recipe>> recipe_of(const Plan& plan) {
   return Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url)));
 }
 
+Result<std::vector<SinkTraits>> sinks_of(const Plan& plan) {
+  std::vector<SinkTraits> sinks;
+  for (const EmitTarget& target : plan.destinations()) {
+    auto traits = sink_traits_of(target.to);
+    if (!traits) {
+      Error error = std::move(traits).error();
+      error.text = fmt::format("{}: {}", plan.text_of(target.place), error.text);
+      return fail(std::move(error));
+    }
+    sinks.push_back(std::move(*traits));
+  }
+  return sinks;
+}
+
 // A source that is only opened is no member of its group yet, so that nobody waits for it while the
 // store is away.
 using OpenSource = Result<std::unique_ptr<Source>> (*)(std::string_view url);
@@ -118,8 +133,9 @@ Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSour
   parts.source = ONCE_TRY(patience.until_there(the_source, [&] { return open(plan.source_url); }));
   parts.store =
       ONCE_TRY(patience.until_there(the_store, [&] { return stores.open(plan.store_url); }));
+  parts.sinks = ONCE_TRY(sinks_of(plan));
   parts.promise = ONCE_TRY(verify(parts.source->traits(), parts.store.store->traits(),
-                                  handler_of(parts.recipe), plan.options));
+                                  handler_of(parts.recipe), plan.options, parts.sinks));
   parts.unchecked = ONCE_TRY(
       patience.until_there(the_store, [&] { return parts.recipe->check(*parts.store.store); }));
   return parts;

@@ -9,6 +9,7 @@
 
 #include "base/url.h"
 #include "log/address.h"
+#include "model/start_at.h"
 
 namespace once {
 namespace {
@@ -42,6 +43,11 @@ Result<std::unique_ptr<Sink>> open_file_sink(std::string_view text) {
   return open_log_sink(address.directory, address.topic);
 }
 
+Result<SinkTraits> file_sink_traits(std::string_view text) {
+  const LogAddress address = ONCE_TRY(address_of(text));
+  return log_sink_traits(address.directory, address.topic);
+}
+
 TopicReport report_of(const TopicInfo& info) {
   TopicReport report{.name = info.name,
                      .embedded = true,
@@ -71,7 +77,7 @@ Result<std::vector<std::int64_t>> find_time(const LogAddress& address, std::int6
     constexpr std::int64_t wait_ms = 1000;
     const Batch batch = ONCE_TRY(source->poll(count_max, wait_ms));
     if (batch.event == Batch::Event::end) break;
-    if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+    if (batch.event == Batch::Event::assigned) ONCE_TRY(start_at(*source, batch.partition, -1));
     const auto at = open.find(batch.partition);
     if (batch.event != Batch::Event::messages || at == open.end()) continue;
     for (const Delivery& delivery : batch.deliveries) {
@@ -144,8 +150,11 @@ class LogTopics final : public Topics {
 
 const Adapter& log_adapter() {
   static const LogTopics topics;
-  static const Adapter adapter{
-      .schemes = schemes, .source = open_file_source, .sink = open_file_sink, .topics = &topics};
+  static const Adapter adapter{.schemes = schemes,
+                               .source = open_file_source,
+                               .sink = open_file_sink,
+                               .sink_traits = file_sink_traits,
+                               .topics = &topics};
   return adapter;
 }
 

@@ -32,7 +32,7 @@ struct TwoPartitions {
     EXPECT_TRUE(create_topic(files, "data", "orders", options));
     auto sink = open_log_sink(files, "data", "orders", clock).value();
     for (std::uint32_t p = 0; p < 2; ++p) {
-      const Stamp stamp = sink->enter(p, "p").value();
+      const Stamp stamp = sink->producers()->enter(p, "p").value();
       for (int i = 0; i < message_count; ++i)
         EXPECT_TRUE(sink->append(p, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)));
     }
@@ -44,7 +44,7 @@ struct TwoPartitions {
     for (int count = 0;;) {
       const Batch batch = ONCE_TRY(source->poll(100, 0));
       if (batch.event == Batch::Event::assigned)
-        ONCE_TRY(source->seek(batch.partition, -1));
+        ONCE_TRY(source->replay()->seek(batch.partition, -1));
       else if (batch.event == Batch::Event::end)
         return count;
       count += static_cast<int>(batch.deliveries.size());
@@ -228,7 +228,7 @@ TEST_P(RepairOfAPartition, keeps_what_is_sound_says_what_is_lost_and_deletes_not
   {
     auto sink = open_log_sink(topic_.files, "data", "orders", topic_.clock);
     ASSERT_TRUE(sink) << sink.error().text;
-    const Stamp stamp = (*sink)->enter(0, "p").value();
+    const Stamp stamp = (*sink)->producers()->enter(0, "p").value();
     EXPECT_EQ((*sink)->append(0, stamp, texts(12, 13))->offset, made.end_offset);
   }
   EXPECT_EQ(topic_.read().value(), *kept + 1);

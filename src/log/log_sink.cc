@@ -5,22 +5,29 @@
 #include <vector>
 
 #include "log/group_commit.h"
+#include "log/limits.h"
 #include "log/topic.h"
 
 namespace once::log {
 namespace {
 
 // The writing end of a topic. Holds the lock of the topic as long as it lives. Thread-safe.
-class LogSink final : public Sink {
+class LogSink final : public Sink, public SinkProducers {
  public:
-  LogSink(std::unique_ptr<File> lock, std::string name,
+  LogSink(std::unique_ptr<File> lock, SinkTraits traits, std::string name,
           std::vector<std::unique_ptr<GroupCommit>> partitions)
-      : lock_(std::move(lock)), name_(std::move(name)), partitions_(std::move(partitions)) {}
+      : lock_(std::move(lock)),
+        traits_(std::move(traits)),
+        name_(std::move(name)),
+        partitions_(std::move(partitions)) {}
 
   ~LogSink() override {
     // What cannot be closed is recovered when it is opened again, as after a crash.
     for (const auto& partition : partitions_) (void)partition->close();
   }
+
+  SinkTraits traits() const override { return traits_; }
+  SinkProducers* producers() override { return this; }
 
   Result<std::uint32_t> partitions() override {
     return static_cast<std::uint32_t>(partitions_.size());
@@ -65,7 +72,8 @@ class LogSink final : public Sink {
   }
 
   std::unique_ptr<File> lock_;
-  std::string name_;
+  const SinkTraits traits_;
+  const std::string name_;
   std::vector<std::unique_ptr<GroupCommit>> partitions_;
 };
 
@@ -90,12 +98,22 @@ Result<std::unique_ptr<Sink>> open_log_sink(Files& files, const std::string& dir
     partitions.push_back(std::make_unique<GroupCommit>(
         ONCE_TRY(Partition::open(files, clock, partition_directory(directory, topic, i), chosen))));
   ONCE_TRY(mark_written(files, directory, topic, file, random));
-  return std::make_unique<LogSink>(std::move(lock), topic, std::move(partitions));
+  return std::make_unique<LogSink>(std::move(lock), log_sink_traits(directory, topic), topic,
+                                   std::move(partitions));
 }
 
 }  // namespace once::log
 
 namespace once {
+
+// Producers are forgotten with the last of what they sent.
+SinkTraits log_sink_traits(const std::string& directory, const std::string& topic) {
+  return {.name = fmt::format("file:{}/{}", directory, topic),
+          .recognises = Recognises::by_stamp,
+          .recognises_ms = -1,
+          .ordered = true,
+          .message_bytes_max = log::message_bytes_max};
+}
 
 Result<std::unique_ptr<Sink>> open_log_sink(const std::string& directory, const std::string& topic,
                                             Clock& clock) {

@@ -159,7 +159,7 @@ struct OpenedTopic {
 };
 
 // The reading end of topics: all their partitions in turn. Used by one thread.
-class LogSource final : public Source {
+class LogSource final : public Source, public SourceReplay {
  public:
   LogSource(std::string name, LogSourceOptions options, std::vector<OpenedTopic> topics,
             std::vector<PartitionView> partitions, Clock& clock)
@@ -179,6 +179,7 @@ class LogSource final : public Source {
     return traits;
   }
 
+  SourceReplay* replay() override { return this; }
   Result<std::vector<PartitionEnd>> ends() override {
     std::vector<PartitionEnd> ends;
     for (PartitionView& partition : partitions_) {
@@ -209,7 +210,7 @@ class LogSource final : public Source {
   // The position is kept by the reader's store, not here.
   Status ack(std::span<const Delivery>) override { return {}; }
 
-  Status release(std::span<const Delivery> undone) override {
+  Status release(std::span<const Delivery> undone, std::int64_t) override {
     for (PartitionView& partition : partitions_) {
       std::int64_t smallest = -1;
       for (const Delivery& delivery : undone)

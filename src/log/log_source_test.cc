@@ -43,7 +43,7 @@ std::vector<std::string> settle(Source& source, std::size_t partitions, std::int
     const Batch batch = source.poll(10, 0).value();
     EXPECT_EQ(batch.event, Batch::Event::assigned);
     names.emplace_back(batch.partition);
-    EXPECT_TRUE(source.seek(batch.partition, offset));
+    EXPECT_TRUE(source.replay()->seek(batch.partition, offset));
   }
   return names;
 }
@@ -96,7 +96,7 @@ class ReplacedTopic : public ::testing::Test {
 
 TEST_F(ReplacedTopic, a_writer_acknowledges_nothing_after_its_directory_was_moved_away) {
   auto writer = sink();
-  Stamp stamp = writer->enter(0, "shop").value();
+  Stamp stamp = writer->producers()->enter(0, "shop").value();
   ASSERT_TRUE(writer->append(0, stamp, texts(0, 3)));
   std::filesystem::rename(orders(), orders() + ".old");
   for (const bool is_made_again : {false, true}) {
@@ -108,13 +108,14 @@ TEST_F(ReplacedTopic, a_writer_acknowledges_nothing_after_its_directory_was_move
     EXPECT_EQ(lost.error().tag, "gone") << lost.error().text;
     EXPECT_EQ(lost.error().remedy, Remedy::stop);
   }
-  EXPECT_EQ(sink()->enter(0, "shop").value().sequence, 0u) << "the new topic has nothing";
+  EXPECT_EQ(sink()->producers()->enter(0, "shop").value().sequence, 0u)
+      << "the new topic has nothing";
   // Put back, it goes on, and what was not acknowledged counts once.
   writer.reset();
   std::filesystem::remove_all(orders());
   std::filesystem::rename(orders() + ".old", orders());
   writer = sink();
-  stamp = writer->enter(0, "shop").value();
+  stamp = writer->producers()->enter(0, "shop").value();
   stamp.sequence = 3;
   ASSERT_TRUE(writer->append(0, stamp, texts(3, 5)));
   auto source = open_log_source(system_files(), home(), "orders", {true}, clock_).value();
@@ -200,7 +201,7 @@ TEST(LogSource, deliveries_stay_valid_as_long_as_their_batch) {
     if (batch.event == Batch::Event::end) break;
     batches.push_back(std::move(batch));
   }
-  ASSERT_TRUE(source->seek("orders/0", 0));
+  ASSERT_TRUE(source->replay()->seek("orders/0", 0));
   (void)source->poll(100, 0);
   int i = 0;
   for (const Batch& batch : batches)
@@ -224,13 +225,13 @@ TEST(LogSource, seeks_to_any_offset_it_has_and_says_gone_for_others) {
   auto source = bench.source();
   settle(*source, 1);
   for (std::int64_t offset = first; offset <= 50; ++offset) {
-    ASSERT_TRUE(source->seek("orders/0", offset));
+    ASSERT_TRUE(source->replay()->seek("orders/0", offset));
     EXPECT_EQ(drain(*source), bodies(static_cast<int>(offset), 50));
   }
-  EXPECT_EQ(source->seek("orders/0", first - 1).error().tag, "gone");
-  EXPECT_EQ(source->seek("orders/0", 51).error().tag, "gone");
-  EXPECT_EQ(source->seek("orders/1", 0).error().tag, "partition");
-  ASSERT_TRUE(source->seek("orders/0", -1));
+  EXPECT_EQ(source->replay()->seek("orders/0", first - 1).error().tag, "gone");
+  EXPECT_EQ(source->replay()->seek("orders/0", 51).error().tag, "gone");
+  EXPECT_EQ(source->replay()->seek("orders/1", 0).error().tag, "partition");
+  ASSERT_TRUE(source->replay()->seek("orders/0", -1));
   EXPECT_EQ(drain(*source), bodies(static_cast<int>(first), 50));
 }
 
@@ -342,10 +343,10 @@ TEST(LogSource, a_group_that_its_writer_never_synced_does_not_count) {
   auto source = bench.source();
   settle(*source, 1);
   EXPECT_EQ(drain(*source), bodies(0, 4));
-  ASSERT_TRUE(source->seek("orders/0", 5));
+  ASSERT_TRUE(source->replay()->seek("orders/0", 5));
   EXPECT_EQ(drain(*source), bodies(5, 5));
   auto next = bench.sink();
-  ASSERT_TRUE(source->seek("orders/0", 0));
+  ASSERT_TRUE(source->replay()->seek("orders/0", 0));
   EXPECT_EQ(drain(*source), bodies(0, 5));
 }
 
@@ -370,7 +371,7 @@ TEST(LogSource, reads_while_another_thread_writes_and_rolls_and_deletes_nothing_
   constexpr int count = 3000;
   auto sink = once::open_log_sink(scratch.directory(), "orders").value();
   std::thread writer([&] {
-    const Stamp stamp = sink->enter(0, "p").value();
+    const Stamp stamp = sink->producers()->enter(0, "p").value();
     for (int i = 0; i < count; i += 5)
       EXPECT_TRUE(sink->append(0, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 5)));
   });
@@ -400,7 +401,7 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it must not outlive a test that failed
     auto sink = once::open_log_sink(scratch.directory(), "orders");
     if (!sink) ::_exit(3);
-    const auto stamp = (*sink)->enter(0, "p");
+    const auto stamp = (*sink)->producers()->enter(0, "p");
     for (int i = 0; stamp && i < 100'000; ++i)
       if (!(*sink)->append(0, after(*stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)))
         ::_exit(4);
@@ -422,7 +423,7 @@ TEST(LogSource, reads_while_another_process_writes_and_after_that_process_was_ki
   // Another writer takes over; the same source reads on, without a hole or a repetition.
   auto sink = once::open_log_sink(scratch.directory(), "orders");
   ASSERT_TRUE(sink) << sink.error().text;
-  const Stamp stamp = (*sink)->enter(0, "p").value();
+  const Stamp stamp = (*sink)->producers()->enter(0, "p").value();
   const int have = static_cast<int>(stamp.sequence);
   EXPECT_GE(have, next);
   ASSERT_TRUE((*sink)->append(0, stamp, texts(have, have + 3)));
@@ -442,7 +443,7 @@ TEST(LogSource, reads_several_topics_of_a_directory) {
   const auto orders = bench.sink();
   const auto refunds = open_log_sink(bench.files, "data", "refunds", bench.clock).value();
   const auto append = [](Sink& sink, std::uint32_t partition, const std::string& body) {
-    const Stamp stamp = sink.enter(partition, "test").value();
+    const Stamp stamp = sink.producers()->enter(partition, "test").value();
     const std::vector<Message> one{{.id = body, .body = body}};
     ASSERT_TRUE(sink.append(partition, stamp, one));
   };
@@ -456,7 +457,7 @@ TEST(LogSource, reads_several_topics_of_a_directory) {
   EXPECT_EQ(source->traits().identity, "") << "they have none in common";
   EXPECT_EQ(settle(*source, 3), (std::vector<std::string>{"orders/0", "orders/1", "refunds/0"}));
   EXPECT_EQ(drain(*source), (std::vector<std::string>{"o1", "o2", "r1", "r2"}));
-  EXPECT_EQ(source->ends().value().back(), (PartitionEnd{"refunds/0", 2}));
+  EXPECT_EQ(source->replay()->ends().value().back(), (PartitionEnd{"refunds/0", 2}));
   const auto twice = open_log_source(bench.files, "data", "orders,orders", {}, bench.clock);
   ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().text, "the topic orders is named twice");

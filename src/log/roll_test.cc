@@ -140,7 +140,7 @@ struct DamagedTopic {
     options.segment_bytes_max = segment_bytes_least;
     EXPECT_TRUE(create_topic(files, "data", "orders", options));
     auto sink = open_log_sink(files, "data", "orders", clock).value();
-    stamp = sink->enter(0, "p").value();
+    stamp = sink->producers()->enter(0, "p").value();
     for (int i = 0; i < 12; ++i)
       EXPECT_TRUE(sink->append(0, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)));
     sink.reset();
@@ -177,7 +177,7 @@ TEST(Repair, goes_on_with_the_segments_that_are_left_and_knows_their_producers) 
   ASSERT_TRUE(repair_topic(topic.files, "data", "orders", true, topic.clock));
   EXPECT_FALSE(repair_topic(topic.files, "data", "orders", true, topic.clock)->is_needed());
   auto sink = open_log_sink(topic.files, "data", "orders", topic.clock).value();
-  const Stamp stamp = sink->enter(0, "p").value();
+  const Stamp stamp = sink->producers()->enter(0, "p").value();
   EXPECT_EQ(stamp.sequence, 12u);
   EXPECT_EQ(sink->append(0, stamp, texts(12, 13)).value(), (Receipt{12, 0}));
   const auto info = describe_topic(topic.files, "data", "orders").value();
@@ -192,8 +192,8 @@ TEST(Repair, without_any_segment_numbers_go_on_and_nothing_is_taken_for_new) {
   EXPECT_EQ(repairs[0], (PartitionRepair{0, 12, 12, 12, true, 0, {{0, 12}}}));
   auto sink = open_log_sink(topic.files, "data", "orders", topic.clock).value();
   EXPECT_EQ(sink->append(0, topic.stamp, texts(0, 1)).error().tag, "too_old");
-  EXPECT_EQ(sink->producer_horizon_ms(0).value(), topic.clock.time_ms);
-  const Stamp stamp = sink->enter(0, "p").value();
+  EXPECT_EQ(sink->producers()->producer_horizon_ms(0).value(), topic.clock.time_ms);
+  const Stamp stamp = sink->producers()->enter(0, "p").value();
   EXPECT_EQ(stamp.sequence, 0u);
   EXPECT_EQ(sink->append(0, after(stamp, 12), texts(12, 13)).error().tag, "gap");
   EXPECT_EQ(sink->append(0, stamp, texts(12, 13)).value(), (Receipt{12, 0}));

@@ -152,11 +152,11 @@ TEST(Topic, is_listed_and_described_on_a_real_disk) {
   {
     auto sink = once::open_log_sink(directory, "orders").value();
     EXPECT_EQ(sink->partitions().value(), 2u);
-    const Stamp stamp = sink->enter(1, "p").value();
+    const Stamp stamp = sink->producers()->enter(1, "p").value();
     for (int i = 0; i < 20; ++i)
       ASSERT_TRUE(sink->append(1, after(stamp, static_cast<std::uint64_t>(i)), texts(i, i + 1)));
     EXPECT_EQ(sink->append(2, {}, texts(0, 1)).error().tag, "partition");
-    EXPECT_EQ(sink->enter(2, "p").error().tag, "partition");
+    EXPECT_EQ(sink->producers()->enter(2, "p").error().tag, "partition");
     const TopicInfo info = once::describe_topic(directory, "orders").value();
     EXPECT_EQ(info.partitions[1].end_offset, 20);  // while it is written
   }

@@ -28,6 +28,8 @@ struct Adapter {
   // Missing: `source` disturbs nobody.
   Result<std::unique_ptr<Source>> (*source_to_look)(std::string_view url) = nullptr;
   Result<std::unique_ptr<Sink>> (*sink)(std::string_view url) = nullptr;
+  // What the sink promises, without opening it; there if `sink` is.
+  Result<SinkTraits> (*sink_traits)(std::string_view url) = nullptr;
   const Topics* topics = nullptr;
 
   Result<std::unique_ptr<Store>> (*store)(std::string_view url) = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <once/open.h>
 
+#include "base/assert.h"
 #include "open/adapters.h"
 #include "open/look.h"
 
@@ -8,7 +9,10 @@ namespace once {
 namespace {
 
 bool can_read(const Adapter& adapter) { return adapter.source != nullptr; }
-bool can_write(const Adapter& adapter) { return adapter.sink != nullptr; }
+bool can_write(const Adapter& adapter) {
+  ONCE_ASSERT((adapter.sink != nullptr) == (adapter.sink_traits != nullptr));
+  return adapter.sink != nullptr;
+}
 bool can_store(const Adapter& adapter) { return adapter.store != nullptr; }
 
 }  // namespace
@@ -24,6 +28,10 @@ Result<std::unique_ptr<Source>> open_source_to_look(std::string_view url) {
 
 Result<std::unique_ptr<Sink>> open_sink(std::string_view url) {
   return ONCE_TRY(adapter_of(url, "sink", can_write))->sink(url);
+}
+
+Result<SinkTraits> sink_traits_of(std::string_view url) {
+  return ONCE_TRY(adapter_of(url, "sink", can_write))->sink_traits(url);
 }
 
 Result<std::unique_ptr<Store>> open_store(std::string_view url) {

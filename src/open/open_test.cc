@@ -46,7 +46,7 @@ TEST(Open, file_url_opens_the_log_as_source_and_sink) {
   EXPECT_TRUE((*source)->traits().replayable);
   const Batch assigned = (*source)->poll(1, 0).value();
   ASSERT_EQ(assigned.event, Batch::Event::assigned);
-  ASSERT_TRUE((*source)->seek(assigned.partition, -1));
+  ASSERT_TRUE((*source)->replay()->seek(assigned.partition, -1));
   EXPECT_EQ((*source)->poll(1, 0)->event, Batch::Event::end);
 }
 

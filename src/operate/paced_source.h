@@ -37,11 +37,11 @@ class PacedSource final : public Source {
   }
 
   Status ack(std::span<const Delivery> done) override { return source_->ack(done); }
-  Status release(std::span<const Delivery> undone) override { return source_->release(undone); }
-  Status seek(std::string_view partition, std::int64_t offset) override {
-    return source_->seek(partition, offset);
+  Status release(std::span<const Delivery> undone, std::int64_t delay_ms) override {
+    return source_->release(undone, delay_ms);
   }
-  Result<std::vector<PartitionEnd>> ends() override { return source_->ends(); }
+  SourceReplay* replay() override { return source_->replay(); }
+  SourceLeases* leases() override { return source_->leases(); }
   void leave() override { source_->leave(); }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operate/shared_sinks.h"
 
+#include <once/log.h>
 #include <once/open.h>
 
 #include <filesystem>
@@ -15,29 +16,32 @@ namespace once::operate {
 // A writer that failed is closed for all and opened again with the next call: one relay that has
 // nothing to send must not keep it, and with it the lock of the topic. A message that is refused is
 // no failure of the writer.
-class SharedSinks::Topic final : public Sink {
+class SharedSinks::Topic final : public Sink, public SinkProducers {
  public:
-  explicit Topic(std::string url) : url_(std::move(url)) {}
+  Topic(std::string url, SinkTraits traits) : url_(std::move(url)), traits_(std::move(traits)) {}
+
+  SinkTraits traits() const override { return traits_; }
+  SinkProducers* producers() override { return this; }
 
   Result<std::uint32_t> partitions() override {
     return use([](Sink& sink) { return sink.partitions(); });
   }
   Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
-    return use([&](Sink& sink) { return sink.enter(partition, name); });
+    return use([&](Sink& sink) { return sink.producers()->enter(partition, name); });
   }
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages) override {
     return use([&](Sink& sink) { return sink.append(partition, stamp, messages); });
   }
   Result<std::uint64_t> sent_by(std::uint32_t partition, std::string_view name) override {
-    return use([&](Sink& sink) { return sink.sent_by(partition, name); });
+    return use([&](Sink& sink) { return sink.producers()->sent_by(partition, name); });
   }
   Result<std::optional<std::uint64_t>> last_digest(std::uint32_t partition,
                                                    std::string_view name) override {
-    return use([&](Sink& sink) { return sink.last_digest(partition, name); });
+    return use([&](Sink& sink) { return sink.producers()->last_digest(partition, name); });
   }
   Result<std::int64_t> producer_horizon_ms(std::uint32_t partition) override {
-    return use([&](Sink& sink) { return sink.producer_horizon_ms(partition); });
+    return use([&](Sink& sink) { return sink.producers()->producer_horizon_ms(partition); });
   }
 
   [[nodiscard]] Status open() {
@@ -66,6 +70,7 @@ class SharedSinks::Topic final : public Sink {
   }
 
   const std::string url_;
+  const SinkTraits traits_;
   std::mutex mutex_;            // not held while the sink works
   std::shared_ptr<Sink> sink_;  // guarded by mutex_; none: to be opened
 };
@@ -81,7 +86,9 @@ Result<std::shared_ptr<Sink>> SharedSinks::open(const std::string& url) {
   {
     const std::scoped_lock lock(mutex_);
     topic = topics_[path].lock();
-    if (!topic) topics_[path] = topic = std::make_shared<Topic>(url);
+    if (!topic)
+      topics_[path] = topic =
+          std::make_shared<Topic>(url, log_sink_traits(address.directory, address.topic));
   }
   ONCE_TRY(topic->open());
   return topic;

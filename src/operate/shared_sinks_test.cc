@@ -23,8 +23,8 @@ TEST_F(SharedSinksTest, two_producers_write_a_topic_at_the_same_time) {
   const auto first = sinks_.open(topic()).value();
   const auto second = sinks_.open("file:" + directory_.path("log/../log/done")).value();
   EXPECT_EQ(first, second) << "however its URL is written";
-  const Stamp one = first->enter(0, "one").value();
-  const Stamp other = second->enter(0, "other").value();
+  const Stamp one = first->producers()->enter(0, "one").value();
+  const Stamp other = second->producers()->enter(0, "other").value();
   const std::vector<Message> messages{{.id = "a"}};
   EXPECT_EQ(first->append(0, one, messages).value().offset, 0);
   EXPECT_EQ(second->append(0, other, messages).value().offset, 1);
@@ -34,11 +34,11 @@ TEST_F(SharedSinksTest, two_producers_write_a_topic_at_the_same_time) {
 // A relay asks for both to find out that another store has written under its name.
 TEST_F(SharedSinksTest, what_a_topic_knows_of_a_producer_is_answered) {
   const auto topic_sink = sinks_.open(topic()).value();
-  const Stamp stamp = topic_sink->enter(0, "one").value();
+  const Stamp stamp = topic_sink->producers()->enter(0, "one").value();
   const std::vector<Message> messages{{.id = "a"}, {.id = "b"}};
   ASSERT_TRUE(topic_sink->append(0, stamp, messages));
-  EXPECT_EQ(topic_sink->sent_by(0, "one").value(), 2u);
-  EXPECT_EQ(topic_sink->last_digest(0, "one").value(), digest_of(messages.back()));
+  EXPECT_EQ(topic_sink->producers()->sent_by(0, "one").value(), 2u);
+  EXPECT_EQ(topic_sink->producers()->last_digest(0, "one").value(), digest_of(messages.back()));
 }
 
 TEST_F(SharedSinksTest, a_topic_is_closed_when_nobody_writes_it) {
@@ -50,7 +50,7 @@ TEST_F(SharedSinksTest, a_topic_is_closed_when_nobody_writes_it) {
 
 TEST_F(SharedSinksTest, a_refused_message_closes_nothing) {
   const auto first = sinks_.open(topic()).value();
-  const Stamp stamp = first->enter(0, "one").value();
+  const Stamp stamp = first->producers()->enter(0, "one").value();
   const std::vector<Message> refused{{.id = "a", .body = std::string(64 << 20, 'x')}};
   const auto receipt = first->append(0, stamp, refused);
   ASSERT_FALSE(receipt);
@@ -61,9 +61,9 @@ TEST_F(SharedSinksTest, a_refused_message_closes_nothing) {
 TEST_F(SharedSinksTest, a_writer_that_failed_is_opened_again_for_all) {
   const auto first = sinks_.open(topic()).value();
   const auto idle = sinks_.open(topic()).value();
-  EXPECT_FALSE(first->enter(7, "one")) << "there is no such partition";
+  EXPECT_FALSE(first->producers()->enter(7, "one")) << "there is no such partition";
   EXPECT_TRUE(open_sink(topic())) << "nobody holds the topic, although both are there";
-  EXPECT_TRUE(idle->enter(0, "one"));
+  EXPECT_TRUE(idle->producers()->enter(0, "one"));
 }
 
 }  // namespace

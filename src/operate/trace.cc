@@ -14,6 +14,7 @@
 #include "audit/read_to_end.h"
 #include "base/secrets.h"
 #include "base/url.h"
+#include "model/start_at.h"
 #include "operate/later.h"
 #include "operate/message_json.h"
 #include "operate/progress.h"
@@ -173,7 +174,7 @@ class SourceSearch {
     while (!ends_.empty()) {
       const Batch batch = ONCE_TRY(source->poll(page_count, wait_ms));
       if (batch.event == Batch::Event::end) break;
-      if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+      if (batch.event == Batch::Event::assigned) ONCE_TRY(start_at(*source, batch.partition, -1));
       if (batch.event == Batch::Event::messages) look_through(batch);
     }
     return {};

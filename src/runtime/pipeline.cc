@@ -364,7 +364,7 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   partition.delivered_end = partition.position.offset;
   partition.handled_end = partition.position.offset;
   partition.witness = WitnessCheck(partition.position);
-  if (const Status sought = partition.witness.seek(source_, name); !sought)
+  if (const Status sought = partition.witness.seek(*source_.replay(), name); !sought)
     return fail(with_position_hint(sought.error(), options_.scope, name));
   ONCE_TRY(look_for_waiting());
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
@@ -576,7 +576,8 @@ void ThreadedPipeline::update_lag() {
 void ThreadedPipeline::look_at_ends() {
   const std::int64_t now_ns = clock_.ticks_ns();
   if (now_ns < look_at_ends_after_ns_) return;
-  const auto ends = source_.ends();
+  if (source_.replay() == nullptr) return;
+  const auto ends = source_.replay()->ends();
   look_at_ends_after_ns_ = clock_.ticks_ns() + look_at_ends_ns;
   if (!ends) {
     // What is wrong for good is told by a poll.

@@ -23,7 +23,7 @@ using testing::ScriptSource;
 using testing::write_effect;
 
 // A source that can be away, and whose topic has partitions of other owners.
-class TroubledSource final : public Source {
+class TroubledSource final : public Source, public SourceReplay {
  public:
   explicit TroubledSource(ScriptSource& script) : script_(script) {}
 
@@ -44,7 +44,10 @@ class TroubledSource final : public Source {
     return script_.poll(count_max, wait_ms);
   }
   Status ack(std::span<const Delivery> done) override { return script_.ack(done); }
-  Status release(std::span<const Delivery> undone) override { return script_.release(undone); }
+  Status release(std::span<const Delivery> undone, std::int64_t delay_ms) override {
+    return script_.release(undone, delay_ms);
+  }
+  SourceReplay* replay() override { return this; }
   Status seek(std::string_view partition, std::int64_t offset) override {
     return script_.seek(partition, offset);
   }

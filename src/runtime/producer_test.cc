@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <once/producer.h>
 
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testing/memory_sink.h"
@@ -121,6 +123,54 @@ TEST(Producer, a_replay_without_a_name_is_refused) {
   MemorySink sink(1);
   EXPECT_EQ(Producer::open(sink, {.name = "", .replay = true}).error().tag, "config");
   EXPECT_TRUE(Producer::open(sink, {}));
+}
+
+TEST(ProducerTest, a_sink_that_recognises_nothing_is_sent_to_and_copies_are_counted) {
+  MemorySink sink(3, Recognises::none);
+  SimClock clock;
+  bool lose = false;
+  sink.set_faults({}, [&]() -> Status {
+    if (!std::exchange(lose, false)) return {};
+    return fail(Remedy::recheck, "lost", "the answer was lost");
+  });
+  auto producer = Producer::open(sink, {.name = "shop", .backoff_ms = 0}, clock).value();
+  EXPECT_EQ(producer->send(some(30)).value(), (SendReport{.sent = 30}));
+  expect_each_once(sink, 3, 30);
+  lose = true;
+  const SendReport report = producer->send(some(30, 30)).value();
+  EXPECT_EQ(report.sent, 30u);
+  EXPECT_GT(report.maybe_twice, 0u);
+  std::map<std::string, int> times;
+  for (std::uint32_t p = 0; p < 3; ++p)
+    for (const Message& message : sink.messages(p)) ++times[message.id];
+  std::uint64_t twice = 0;
+  for (const auto& [id, count] : times) twice += count == 2 ? 1 : 0;
+  EXPECT_EQ(times.size(), 60u);
+  EXPECT_EQ(twice, report.maybe_twice);
+}
+
+TEST(ProducerTest, what_a_sink_refuses_by_name_is_told_once_and_the_others_are_sent) {
+  MemorySink sink(1, Recognises::none);
+  SimClock clock;
+  sink.refuse([](const Message& offered) -> Status {
+    if (offered.id != "m3") return {};
+    return fail(Remedy::park, "too_large", "m3 is too large");
+  });
+  auto producer = Producer::open(sink, {.name = "shop"}, clock).value();
+  const auto refused = producer->send(some(6));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "too_large");
+  EXPECT_EQ(sink.messages(0).size(), 5u);
+  EXPECT_EQ(producer->send(some(2, 6)).value().sent, 2u) << "it is not sent again";
+  EXPECT_EQ(sink.messages(0).size(), 7u);
+}
+
+TEST(ProducerTest, a_replay_needs_a_sink_that_recognises_it) {
+  MemorySink sink(1, Recognises::none);
+  SimClock clock;
+  const auto refused = Producer::open(sink, {.name = "shop", .replay = true}, clock);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("does not recognise resends"), std::string::npos);
 }
 
 }  // namespace

@@ -326,7 +326,8 @@ class Reading {
     const std::string partition(name);
     positions_[partition] = ONCE_TRY(store_.position(scope_, partition));
     checks_[partition] = WitnessCheck(positions_[partition]);
-    return checks_[partition].seek(source_, partition);
+    SourceReplay* const replay = source_.replay();
+    return replay == nullptr ? Status{} : checks_[partition].seek(*replay, partition);
   }
 
   Source& source_;

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "model/reason.h"
@@ -58,6 +60,19 @@ struct Target {
     sink.reset();
   }
 
+  SinkProducers* producers() const { return sink->producers(); }
+  bool has(const OutboxRow& row) const {
+    const auto found = not_removed.find(row.number);
+    return found != not_removed.end() && found->second == digest_of(row.message);
+  }
+  // Rows that are not pending were removed by a call whose answer was lost.
+  void keep_not_removed(const Rows& pending) {
+    std::map<std::int64_t, std::uint64_t> kept;
+    for (const OutboxRow& row : pending)
+      if (has(row)) kept.emplace(row.number, not_removed.at(row.number));
+    not_removed = std::move(kept);
+  }
+
   std::unique_ptr<Role> role;
   std::uint64_t tenure = 0;  // of the role, for which the rest is known
   std::shared_ptr<Sink> sink;
@@ -66,7 +81,12 @@ struct Target {
   std::string producer;
   std::string next_producer;  // the name after another restart
   bool needs_person = false;  // it has diverged: the role is free until it is tried again
-  std::map<std::uint32_t, Stamp> stamps;   // by partition: what the destination takes next
+  // By partition: what the destination takes next. Without producers it cannot be asked, and this
+  // says nothing.
+  std::map<std::uint32_t, Stamp> stamps;
+  // Without producers: the rows, by number and digest, that are at the destination and could not be
+  // removed from the outbox yet. Sent again, they would be there twice.
+  std::map<std::int64_t, std::uint64_t> not_removed;
   std::optional<std::string> told_sender;  // who sends, as the observer knows it; empty: we
 };
 
@@ -218,6 +238,7 @@ class OutboxRelay final : public Relay {
   Result<std::size_t> send(const std::string& destination, Target& to) {
     ONCE_TRY(open(destination, to));
     Rows rows = ONCE_TRY(pending(destination));
+    to.keep_not_removed(rows);
     ONCE_TRY(enter(destination, to, rows));
     Routed routed = routed_by_partition(rows);
     Status agreed = check_routes(destination, to, routed);
@@ -246,7 +267,8 @@ class OutboxRelay final : public Relay {
       return fail(std::move(error));
     }
     to.partitions = ONCE_TRY(asked_sink((*sink)->partitions()));
-    to.taken = ONCE_TRY(take(destination, to.taken));
+    const Position taken = ONCE_TRY(take(destination, to.taken));
+    if (std::exchange(to.taken, taken) != taken) to.not_removed.clear();  // others sent since
     to.producer = producer_name(to.taken.offset + 1);
     to.next_producer = producer_name(to.taken.offset + 2);
     to.sink = std::move(*sink);
@@ -294,13 +316,19 @@ class OutboxRelay final : public Relay {
     return row.route ? row.route->partition : partition_of(row.message, to.partitions);
   }
 
-  // First the destination says what it has: no row gets a route to a partition before.
+  // First the destination says what it has: no row gets a route to a partition before. One without
+  // producers does not know; then the store alone counts.
   Status enter(const std::string& destination, Target& to, const Rows& rows) {
     for (const OutboxRow& row : rows) {
       const std::uint32_t partition = partition_for(to, row);
       if (to.stamps.contains(partition)) continue;
+      if (to.producers() == nullptr) {
+        to.stamps.emplace(partition, Stamp{});
+        continue;
+      }
       ONCE_TRY(check_restarts(destination, to, partition));
-      to.stamps.emplace(partition, ONCE_TRY(asked_sink(to.sink->enter(partition, to.producer))));
+      to.stamps.emplace(partition,
+                        ONCE_TRY(asked_sink(to.producers()->enter(partition, to.producer))));
       ONCE_POINT(relay_after_enter);
     }
     return {};
@@ -309,7 +337,8 @@ class OutboxRelay final : public Relay {
   // After a rollback to before a restart the sequences of the earlier name may agree, although the
   // same messages were sent under the later one.
   Status check_restarts(const std::string& destination, Target& to, std::uint32_t partition) {
-    const std::uint64_t sent = ONCE_TRY(asked_sink(to.sink->sent_by(partition, to.next_producer)));
+    const std::uint64_t sent =
+        ONCE_TRY(asked_sink(to.producers()->sent_by(partition, to.next_producer)));
     if (sent == 0) return {};
     return fail(restart_unknown_error(destination, partition, sent));
   }
@@ -317,6 +346,7 @@ class OutboxRelay final : public Relay {
   // Takes out the partitions where store and destination do not agree.
   Status check_routes(const std::string& destination, const Target& to, Routed& routed) {
     Status agreed;
+    if (to.producers() == nullptr) return agreed;
     for (auto at = routed.begin(); at != routed.end();) {
       Status same = check_route(destination, to, at->first, at->second);
       if (same) {
@@ -340,7 +370,7 @@ class OutboxRelay final : public Relay {
     if (sequence == range.first || mutant(Mutant::relay_ignores_content)) return {};
     // Some are there already. A clone of this store may have sent others under their sequences.
     const OutboxRow& last = *rows[sequence - range.first - 1];
-    const auto there = ONCE_TRY(asked_sink(to.sink->last_digest(partition, to.producer)));
+    const auto there = ONCE_TRY(asked_sink(to.producers()->last_digest(partition, to.producer)));
     if (!there || *there == digest_of(last.message)) return {};
     return fail(another_sender_error(destination, partition, last.route->sequence));
   }
@@ -359,7 +389,8 @@ class OutboxRelay final : public Relay {
       partitions.push_back(partition_for(to, row));
       sequences.push_back(next[partitions.back()]++);
     }
-    if (mutant(Mutant::relay_ignores_enter)) sequences.clear();
+    ONCE_ASSERT(numbers.size() == sequences.size() && numbers.size() == partitions.size());
+    if (to.producers() == nullptr || mutant(Mutant::relay_ignores_enter)) sequences.clear();
     const Status assigned =
         outbox_.assign(destination, to.taken.fence, numbers, partitions, sequences);
     if (assigned) {
@@ -377,70 +408,143 @@ class OutboxRelay final : public Relay {
 
   Result<std::size_t> send(const std::string& destination, Target& to, std::uint32_t partition,
                            const std::vector<OutboxRow*>& rows) {
-    const Appended appended = ONCE_TRY(append(to, partition, rows));
+    const Appended appended =
+        ONCE_TRY(to.producers() != nullptr ? append(to, partition, rows)
+                                           : append_unrecognised(to, partition, rows));
     ONCE_POINT(relay_after_append);
-    std::size_t left = 0;
-    if (appended.count > 0) {
-      std::vector<std::int64_t> numbers;
-      for (std::size_t i = 0; i < appended.count; ++i) numbers.push_back(rows[i]->number);
-      ONCE_TRY(outbox_.sent(destination, to.taken.fence, numbers));
+    if (!appended.numbers.empty()) {
+      ONCE_TRY(outbox_.sent(destination, to.taken.fence, appended.numbers));
+      for (const std::int64_t number : appended.numbers) to.not_removed.erase(number);
       ONCE_POINT(relay_after_sent);
-      state_.sent += numbers.size();
-      left += numbers.size();
+      state_.sent += appended.numbers.size();
     }
-    if (!appended.refused) return left;
-    const OutboxRow& poison = *rows[appended.count];
-    ONCE_TRY(outbox_.park(destination, to.taken.fence, poison.number, appended.refused->text));
+    // The last first: rows behind a parked one lose their routes, and these were refused under
+    // them.
+    for (auto refused = appended.refused.rbegin(); refused != appended.refused.rend(); ++refused)
+      ONCE_TRY(park(destination, to, refused->number, refused->why));
+    return appended.numbers.size() + appended.refused.size();
+  }
+
+  Status park(const std::string& destination, const Target& to, std::int64_t number,
+              const Error& why) {
+    ONCE_TRY(outbox_.park(destination, to.taken.fence, number, why.text));
     ++state_.parked;
     events_.count(
         {.severity = Severity::warning,
          .kind = EventKind::message_parked,
-         .text = fmt::format("{} can never accept message {}, which is parked (once outbox ls): "
-                             "{}",
-                             destination, poison.number, appended.refused->text),
+         .text = fmt::format("{} can never accept message {}, which is parked (once outbox ls): {}",
+                             destination, number, why.text),
          .subject = destination,
-         .tag = appended.refused->tag},
-        destination + masked(appended.refused->text));
-    return left + 1;
+         .tag = why.tag},
+        destination + masked(why.text));
+    return {};
   }
 
-  // How many rows the destination has, and why it will never have the one behind them.
+  // The numbers of the rows that the destination has, and of those that it will never have.
+  struct Refused {
+    std::int64_t number = 0;
+    Error why;
+  };
   struct Appended {
+    std::vector<std::int64_t> numbers = {};
+    std::vector<Refused> refused = {};
+  };
+
+  static std::vector<Message> messages_of(std::span<OutboxRow* const> rows) {
+    std::vector<Message> messages;
+    messages.reserve(rows.size());
+    for (OutboxRow* row : rows) messages.push_back(std::move(row->message));
+    return messages;
+  }
+
+  Result<Appended> append(Target& to, std::uint32_t partition,
+                          const std::vector<OutboxRow*>& rows) {
+    const std::vector<Message> messages = messages_of(rows);
+    const Run run = ONCE_TRY(append(to, partition, rows.front()->route->sequence, messages));
+    Appended appended;
+    for (std::size_t i = 0; i < run.count; ++i) appended.numbers.push_back(rows[i]->number);
+    if (run.refused) appended.refused.push_back({rows[run.count]->number, *run.refused});
+    return appended;
+  }
+
+  // How many messages of a run the destination has, and why it will never have the one behind them.
+  struct Run {
     std::size_t count = 0;
     std::optional<Error> refused = {};
   };
 
-  Result<Appended> append(Target& to, std::uint32_t partition,
-                          const std::vector<OutboxRow*>& rows) {
-    std::vector<Message> messages;
-    messages.reserve(rows.size());
-    for (OutboxRow* row : rows) messages.push_back(std::move(row->message));
-    return append(to, partition, rows.front()->route->sequence, messages);
-  }
-
   // A run with a message that is refused is halved until that one is alone.
-  Result<Appended> append(Target& to, std::uint32_t partition, std::uint64_t sequence,
-                          std::span<const Message> messages) {
+  Result<Run> append(Target& to, std::uint32_t partition, std::uint64_t sequence,
+                     std::span<const Message> messages) {
     Stamp& known = to.stamps.at(partition);
     Stamp first = known;
     first.sequence = sequence;
     const auto receipt = to.sink->append(partition, first, messages);
     if (receipt) {
+      ONCE_ASSERT(receipt->refused.empty());  // their sequences would be missing
       known.sequence = std::max<std::uint64_t>(known.sequence, sequence + messages.size());
-      return Appended{messages.size()};
+      return Run{messages.size()};
     }
     if (receipt.error().remedy != Remedy::park) {
       to.stamps.erase(partition);  // what the destination has now must be asked for
       at_destination_ = true;
       return fail(receipt.error());
     }
-    if (messages.size() == 1) return Appended{0, receipt.error()};
+    if (messages.size() == 1) return Run{0, receipt.error()};
     const std::size_t half = messages.size() / 2;
-    Appended appended = ONCE_TRY(append(to, partition, sequence, messages.first(half)));
-    if (appended.refused) return appended;
-    appended = ONCE_TRY(append(to, partition, sequence + half, messages.subspan(half)));
-    appended.count += half;
+    Run run = ONCE_TRY(append(to, partition, sequence, messages.first(half)));
+    if (run.refused) return run;
+    run = ONCE_TRY(append(to, partition, sequence + half, messages.subspan(half)));
+    run.count += half;
+    return run;
+  }
+
+  // To a destination that takes whatever it gets. What is known to be there is not sent again;
+  // after a crash, or an answer that was lost, a copy cannot be avoided.
+  Result<Appended> append_unrecognised(Target& to, std::uint32_t partition,
+                                       const std::vector<OutboxRow*>& rows) {
+    Appended appended;
+    std::vector<OutboxRow*> open;
+    for (OutboxRow* row : rows) {
+      if (to.has(*row))
+        appended.numbers.push_back(row->number);
+      else
+        open.push_back(row);
+    }
+    const std::vector<Message> messages = messages_of(open);
+    if (!open.empty())
+      ONCE_TRY(asked_sink(append_unrecognised(to, partition, open, messages, appended)));
     return appended;
+  }
+
+  // What was appended is noted at once, so that no later error makes it be sent again.
+  Status append_unrecognised(Target& to, std::uint32_t partition, std::span<OutboxRow* const> rows,
+                             std::span<const Message> messages, Appended& appended) {
+    const auto receipt = to.sink->append(partition, Stamp{}, messages);
+    if (!receipt && receipt.error().remedy != Remedy::park) return fail(receipt.error());
+    if (!receipt && rows.size() > 1) {
+      const std::size_t half = rows.size() / 2;
+      ONCE_TRY(
+          append_unrecognised(to, partition, rows.first(half), messages.first(half), appended));
+      return append_unrecognised(to, partition, rows.subspan(half), messages.subspan(half),
+                                 appended);
+    }
+    if (!receipt) {
+      appended.refused.push_back({rows.front()->number, receipt.error()});
+      return {};
+    }
+    auto refused = receipt->refused.begin();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::int64_t number = rows[i]->number;
+      if (refused != receipt->refused.end() && refused->message == i) {
+        appended.refused.push_back({number, refused++->why});
+        continue;
+      }
+      appended.numbers.push_back(number);
+      to.not_removed[number] = digest_of(messages[i]);
+    }
+    ONCE_ASSERT(refused == receipt->refused.end());  // in the order of the messages, each once
+    return {};
   }
 
   Store& store_;

@@ -18,6 +18,9 @@ namespace once::testing {
 // A store in memory, a topic in memory, and relays between them.
 class RelayBorders : public ::testing::Test {
  protected:
+  RelayBorders() = default;
+  explicit RelayBorders(Recognises recognises) : sink_(partition_count, recognises) {}
+
   static Message message(std::size_t number) {
     return {.id = "m" + std::to_string(number),
             .key = "k" + std::to_string(number % 5),

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <once/pipeline.h>
 
-#include <optional>
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "model/ledger.h"
 
@@ -153,14 +158,7 @@ std::string_view survives(StoreTraits::Durability durability) {
   return "";
 }
 
-}  // namespace
-
-Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
-                           const Handler& handler, const PipelineOptions& options) {
-  ONCE_TRY(verify_options(options));
-  ONCE_TRY(verify_handler(store, handler));
-  ONCE_TRY(verify_effect(handler, options));
-  ONCE_TRY(verify_dead_letters(source, options));
+std::string promise_of(const StoreTraits& store, const PipelineOptions& options) {
   switch (options.semantics) {
     case Semantics::at_most_once:
       return fmt::format("at most once: a message that is under way in a crash is lost, {}",
@@ -170,15 +168,71 @@ Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
                          survives(store.durability));
     case Semantics::effectively_once: break;
   }
-  ONCE_TRY(verify_identity(source, options));
-  ONCE_TRY(verify_retention(source, options));
-  if (!options.id)
+  if (options.id)
+    return fmt::format("effectively once per id ({}), {}", options.id->text(),
+                       survives(store.durability));
+  return fmt::format(
+      "effectively once per delivery, {}: the position tells redeliveries; a message that is sent "
+      "twice counts twice",
+      survives(store.durability));
+}
+
+std::string text_of_span(std::int64_t span_ms) {
+  constexpr std::int64_t minute_ms = 60'000;
+  constexpr std::int64_t hour_ms = 60 * minute_ms;
+  constexpr std::int64_t day_ms = 24 * hour_ms;
+  const auto counted = [span_ms](std::int64_t unit_ms, std::string_view unit) {
+    const std::int64_t count = span_ms / unit_ms;
+    return fmt::format("{} {}{}", count, unit, count == 1 ? "" : "s");
+  };
+  if (span_ms >= day_ms) return counted(day_ms, "day");
+  if (span_ms >= hour_ms) return counted(hour_ms, "hour");
+  if (span_ms >= minute_ms) return counted(minute_ms, "minute");
+  return counted(1000, "second");
+}
+
+bool recognises_always(const SinkTraits& sink) {
+  return sink.recognises != Recognises::none && sink.recognises_ms < 0;
+}
+
+// Less is weaker.
+bool is_weaker(const SinkTraits& a, const SinkTraits& b) {
+  const auto strength = [](const SinkTraits& sink) {
+    if (sink.recognises == Recognises::none) return std::int64_t{-1};
+    return recognises_always(sink) ? std::numeric_limits<std::int64_t>::max() : sink.recognises_ms;
+  };
+  return strength(a) < strength(b);
+}
+
+// What the weakest destination takes away from the promise; nothing if all recognise resends for as
+// long as their data is there.
+std::string weakest_sink(std::span<const SinkTraits> sinks) {
+  const auto weakest = std::min_element(sinks.begin(), sinks.end(), is_weaker);
+  if (weakest == sinks.end() || recognises_always(*weakest)) return "";
+  if (weakest->recognises == Recognises::none)
     return fmt::format(
-        "effectively once per delivery, {}: the position tells redeliveries; a message that is "
-        "sent twice counts twice",
-        survives(store.durability));
-  return fmt::format("effectively once per id ({}), {}", options.id->text(),
-                     survives(store.durability));
+        "; {} does not recognise resends: a crash can leave a copy there, which has the same id, "
+        "so its consumers need a ledger",
+        weakest->name);
+  return fmt::format("; {} recognises resends{} for {}", weakest->name,
+                     weakest->recognises == Recognises::by_id ? " by their ids" : "",
+                     text_of_span(weakest->recognises_ms));
+}
+
+}  // namespace
+
+Result<std::string> verify(const SourceTraits& source, const StoreTraits& store,
+                           const Handler& handler, const PipelineOptions& options,
+                           std::span<const SinkTraits> sinks) {
+  ONCE_TRY(verify_options(options));
+  ONCE_TRY(verify_handler(store, handler));
+  ONCE_TRY(verify_effect(handler, options));
+  ONCE_TRY(verify_dead_letters(source, options));
+  if (options.semantics == Semantics::effectively_once) {
+    ONCE_TRY(verify_identity(source, options));
+    ONCE_TRY(verify_retention(source, options));
+  }
+  return promise_of(store, options) + weakest_sink(sinks);
 }
 
 }  // namespace once

@@ -3,6 +3,7 @@
 #include <once/pipeline.h>
 
 #include <string>
+#include <vector>
 
 namespace once {
 namespace {
@@ -48,6 +49,28 @@ TEST(Verify, tells_the_promise) {
             std::string::npos);
   positions.semantics = Semantics::at_most_once;
   EXPECT_NE(verify(queue, database, sql_handler(), positions)->find("is lost"), std::string::npos);
+}
+
+TEST(Verify, the_weakest_destination_is_named) {
+  const SinkTraits log{.name = "file:paid", .recognises = Recognises::by_stamp};
+  const SinkTraits kafka{.name = "kafka://a/paid",
+                         .recognises = Recognises::by_stamp,
+                         .recognises_ms = 7 * 86'400'000LL};
+  const SinkTraits http{
+      .name = "https://a/paid", .recognises = Recognises::by_id, .recognises_ms = 86'400'000};
+  const SinkTraits amqp{.name = "amqp://a/paid", .recognises = Recognises::none};
+  const auto promise = [](const std::vector<SinkTraits>& sinks) {
+    return verify(log_source, database, sql_handler(), options(), sinks).value();
+  };
+  const std::string whole = promise({});
+  EXPECT_EQ(promise({log}), whole) << "it recognises them for as long as they are there";
+  EXPECT_EQ(promise({log, kafka}), whole + "; kafka://a/paid recognises resends for 7 days");
+  EXPECT_EQ(promise({kafka, http}),
+            whole + "; https://a/paid recognises resends by their ids for 1 day");
+  EXPECT_EQ(promise({amqp, kafka, http}),
+            whole +
+                "; amqp://a/paid does not recognise resends: a crash can leave a copy there, which "
+                "has the same id, so its consumers need a ledger");
 }
 
 TEST(Verify, an_unordered_source_without_ids_does_not_start_and_prints_the_schedule) {

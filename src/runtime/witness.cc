@@ -14,7 +14,7 @@ std::string name_of(const Witness& witness) { return fmt::format("{:016x}", witn
 
 }  // namespace
 
-Status WitnessCheck::seek(Source& source, std::string_view partition) {
+Status WitnessCheck::seek(SourceReplay& source, std::string_view partition) {
   const Witness& witness = position_.witness;
   pending_ = witness.offset >= 0 && witness.offset < position_.offset;
   if (pending_) {

@@ -19,7 +19,7 @@ class WitnessCheck {
   explicit WitnessCheck(const Position& position) : position_(position) {}
 
   // Moves the source to the last handled message, or, where it is no longer there, to the position.
-  [[nodiscard]] Status seek(Source& source, std::string_view partition);
+  [[nodiscard]] Status seek(SourceReplay& source, std::string_view partition);
 
   // The next batch of the partition. An error with the tag "gone" if it is from another topic.
   [[nodiscard]] Status check(std::string_view scope, Batch& batch);

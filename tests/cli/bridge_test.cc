@@ -266,7 +266,7 @@ TEST_F(Bridge, an_audit_tells_gaps_in_the_sequences_of_producers) {
   ASSERT_EQ(run_once({"topic", "create", url, "--gaps", "accept"}).exit_code, 0);
   {
     auto sink = open_sink(url).value();
-    Stamp stamp = sink->enter(0, "somebody").value();
+    Stamp stamp = sink->producers()->enter(0, "somebody").value();
     for (const std::uint64_t sequence : {0u, 1u, 5u, 4u, 9u}) {
       stamp.sequence = sequence;
       const Message message{.id = "m" + std::to_string(sequence)};

@@ -68,7 +68,7 @@ Status write(Files& files, const std::string& directory) {
   options.segment_bytes_max = 64 << 10;
   ONCE_TRY(log::create_topic(files, directory, topic, options));
   auto sink = ONCE_TRY(log::open_log_sink(files, directory, topic, system_clock()));
-  Stamp stamp = ONCE_TRY(sink->enter(0, "shop"));
+  Stamp stamp = ONCE_TRY(sink->producers()->enter(0, "shop"));
   for (;;) {
     std::vector<Message> group;
     const std::uint64_t count = 1 + stamp.sequence * 31 % 5;
@@ -87,7 +87,8 @@ Status read(const std::string& directory) {
   for (;;) {
     const Batch batch = ONCE_TRY(source->poll(1000, 0));
     if (batch.event == Batch::Event::end) return {};
-    if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+    if (batch.event == Batch::Event::assigned)
+      ONCE_TRY(source->replay()->seek(batch.partition, -1));
     for (const Delivery& delivery : batch.deliveries) {
       const Message wanted = message_of(static_cast<std::uint64_t>(delivery.offset));
       if (delivery.id != wanted.id || delivery.body != wanted.body)
@@ -100,7 +101,7 @@ Status read(const std::string& directory) {
 
 Status open(const std::string& directory) {
   auto sink = ONCE_TRY(open_log_sink(directory, topic));
-  fmt::print("{}\n", ONCE_TRY(sink->enter(0, "shop")).sequence);
+  fmt::print("{}\n", ONCE_TRY(sink->producers()->enter(0, "shop")).sequence);
   return {};
 }
 

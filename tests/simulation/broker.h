@@ -101,10 +101,14 @@ class Network {
 };
 
 // A topic at the other end of the network.
-class RemoteSink final : public Sink {
+class RemoteSink final : public Sink, public SinkProducers {
  public:
   RemoteSink(Network& network, std::string topic) : network_(network), topic_(std::move(topic)) {}
 
+  SinkTraits traits() const override {
+    return {.name = "remote:" + topic_, .recognises = Recognises::by_stamp};
+  }
+  SinkProducers* producers() override { return this; }
   Result<std::uint32_t> partitions() override { return network_.broker().partitions(topic_); }
   Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
     return network_.enter({topic_, partition}, name);
@@ -120,14 +124,15 @@ class RemoteSink final : public Sink {
 };
 
 // A consumer's view of a topic at the other end of the network.
-class RemoteSource final : public Source {
+class RemoteSource final : public Source, public SourceReplay {
  public:
   RemoteSource(Broker& broker, std::string topic);
 
+  SourceReplay* replay() override { return this; }
   SourceTraits traits() const override;
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
   Status ack(std::span<const Delivery>) override { return {}; }
-  Status release(std::span<const Delivery>) override { return {}; }
+  Status release(std::span<const Delivery>, std::int64_t) override { return {}; }
   Status seek(std::string_view partition, std::int64_t offset) override;
 
  private:

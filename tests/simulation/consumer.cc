@@ -131,7 +131,7 @@ Status Consumer::assigned(std::string_view partition) {
   ONCE_TRY(forgetter_.look());
   WitnessCheck& witness = witnesses_[std::string(partition)];
   witness = WitnessCheck(position);
-  const Status sought = witness.seek(*source_, partition);
+  const Status sought = witness.seek(*source_->replay(), partition);
   if (!sought && sought.error().tag == "dead") return sought;
   if (!sought) {
     context_.history.violate(fmt::format("the position {} of {} {} is not in the log: {}",

@@ -33,10 +33,11 @@ struct Topic {
 };
 
 // A member's view of the partitions that it has.
-class TopicSource final : public Source {
+class TopicSource final : public Source, public SourceReplay {
  public:
   explicit TopicSource(const std::shared_ptr<Topic>& topic) : topic_(topic) {}
 
+  SourceReplay* replay() override { return this; }
   SourceTraits traits() const override {
     SourceTraits traits{.name = "topic:", .ordered = true, .replayable = true};
     for (const auto& [name, messages] : topic_->partitions) traits.partitions.push_back(name);
@@ -68,7 +69,7 @@ class TopicSource final : public Source {
     return batch;
   }
   Status ack(std::span<const Delivery>) override { return {}; }
-  Status release(std::span<const Delivery>) override { return {}; }
+  Status release(std::span<const Delivery>, std::int64_t) override { return {}; }
   Status seek(std::string_view partition, std::int64_t offset) override {
     const auto found = topic_->partitions.find(std::string(partition));
     if (offset > static_cast<std::int64_t>(found->second.size()))

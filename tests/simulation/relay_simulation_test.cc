@@ -46,7 +46,8 @@ TEST(RelaySimulation, the_rare_states_are_reached) {
     for (const auto& [state, times] : report.reached) reached[state] += times;
   }
   for (const char* state :
-       {"a call to the store was lost", "a store was cloned", "a store went back",
+       {"a call to the store was lost", "a copy at a destination that recognises nothing",
+        "a destination that recognises nothing", "a store was cloned", "a store went back",
         "an answer of the store was lost", "append fails", "awake again", "committed late",
         "died at a point", "diverged", "receipt lost", "stood by", "the topic was made anew"})
     EXPECT_GE(reached[state], 20u) << state;

@@ -5,6 +5,7 @@
 #include <once/outbox.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,13 +39,18 @@ struct Owed {
 
 class World {
  public:
-  explicit World(const RelayWorldOptions& options) : options_(options), random_(options.seed) {
+  explicit World(const RelayWorldOptions& options)
+      : options_(options),
+        random_(options.seed),
+        recognises_(random_.chance(300) ? Recognises::none : Recognises::by_stamp),
+        sink_(partition_count, recognises_) {
+    if (recognises_ == Recognises::none) reached("a destination that recognises nothing");
     for (std::size_t i = 0; i < outlets_.size(); ++i) {
       outlets_[i].store = std::make_unique<MemoryStore>(clock_, fmt::format("store-{}", i));
       for (Process& process : outlets_[i].processes) start(outlets_[i], process);
     }
     sink_.set_faults([this] { return fault("append fails", Remedy::retry); },
-                     [this] { return fault("receipt lost", Remedy::recheck); });
+                     [this] { return receipt_lost(); });
     sink_.refuse([](const Message& message) -> Status {
       if (message.body == "poison") return fail(Remedy::park, "too_large", "too large");
       return {};
@@ -62,6 +68,7 @@ class World {
   struct Process {
     std::unique_ptr<ProcessStore> store;
     std::unique_ptr<Relay> relay;
+    std::uint64_t number = 0;  // of its life
     bool frozen = false;
   };
   struct Writer {
@@ -98,6 +105,38 @@ class World {
     return fail(remedy, "lost", what);
   }
 
+  // Where nothing is recognised, who sent each message last, and whether the answer was lost: a
+  // copy needs a reason.
+  struct SentBy {
+    std::uint64_t process = 0;
+    std::uint64_t fence = 0;
+    bool is_unknown = false;
+  };
+
+  // After each append. The destination has the messages; the relay may not know it.
+  Status receipt_lost() {
+    const Status lost = fault("receipt lost", Remedy::recheck);
+    for (std::uint32_t p = 0; p < partition_count; ++p)
+      for (; counted_[p] < sink_.messages(p).size(); ++counted_[p])
+        note_sent(sink_.messages(p)[counted_[p]].id, !lost);
+    return lost;
+  }
+
+  void note_sent(const std::string& id, bool is_unknown) {
+    const Outlet& outlet = outlets_[owed_.at(id).store];
+    const std::uint64_t fence = outlet.store->position(relay_scope, destination)->fence;
+    const auto [before, first] = sent_by_.try_emplace(id, SentBy{stepping_, fence, is_unknown});
+    if (first) return;
+    const Owed& owed = owed_.at(id);
+    if (recognises_ == Recognises::none && !owed.repeats) {
+      reached("a copy at a destination that recognises nothing");
+      const SentBy& last = before->second;
+      if (last.process == stepping_ && last.fence == fence && !last.is_unknown)
+        violate(fmt::format("{} was sent twice by a process that knew it was there", id));
+    }
+    before->second = {stepping_, fence, is_unknown};
+  }
+
   // The relay goes first: it gives its role back to the store.
   void end(Process& process) {
     process.relay.reset();
@@ -113,6 +152,7 @@ class World {
     options.name = "relay";
     options.batch_count_max = 1 + random_.below(8);
     options.owner = fmt::format("process {}", ++started_);
+    process.number = started_;
     auto made = Relay::make(
         *process.store, [this](std::string_view) { return testing::shared(sink_); }, options,
         clock_);
@@ -173,6 +213,7 @@ class World {
 
   void step(Outlet& outlet, Process& process) {
     if (process.frozen) return;
+    stepping_ = process.number;
     try {
       const DeathAtPoint death(!calm_ && random_.chance(60) ? 1 + random_.below(4) : 0);
       answered(outlet, process, process.relay->step());
@@ -293,9 +334,15 @@ class World {
       outlet.excused = true;
       pending.merge(pending_in(outlet.store->snapshot()));
     }
-    for (auto& [id, owed] : owed_)
+    for (auto& [id, owed] : owed_) {
       if (owed.committed != 0 && !pending.contains(id)) owed.gone = true;
+      // Where nothing is recognised, a relay that knows that it has sent a row only removes it,
+      // even if the row comes back with its store.
+      if (recognises_ == Recognises::none && sent_by_.contains(id)) owed.moved = true;
+    }
     sink_.make_anew();
+    counted_.fill(0);
+    sent_by_.clear();
   }
 
   // --- The end
@@ -330,6 +377,7 @@ class World {
 
   void check(const std::string& id, const Owed& owed, int copies) {
     const auto expect = [&](int least, int most) {
+      if (recognises_ == Recognises::none && most > 0) most = copies;  // see `note_sent`
       if (copies < least || copies > most)
         violate(fmt::format("{} of store {} is there {} times, not {} to {}", id, owed.store,
                             copies, least, most));
@@ -361,8 +409,10 @@ class World {
   // What was committed before another began stands before it.
   void check_order(std::uint32_t partition) {
     std::vector<std::uint64_t> youngest_begun(outlets_.size(), 0);
+    std::set<std::string> seen;  // of copies the first one counts
     for (const Message& message : sink_.messages(partition)) {
       const Owed& owed = owed_.at(message.id);
+      if (!seen.insert(message.id).second) continue;
       if (owed.repeats || owed.undone || owed.moved) continue;
       std::uint64_t& youngest = youngest_begun[owed.store];
       if (owed.committed < youngest)
@@ -374,7 +424,11 @@ class World {
   const RelayWorldOptions options_;
   testing::Random random_;
   testing::SimClock clock_;
-  testing::MemorySink sink_{partition_count};
+  const Recognises recognises_;
+  testing::MemorySink sink_;
+  std::array<std::size_t, partition_count> counted_{};  // of its messages, by partition
+  std::map<std::string, SentBy> sent_by_;
+  std::uint64_t stepping_ = 0;  // the process whose turn it is
   std::vector<Outlet> outlets_{2};
   std::map<std::string, Owed> owed_;
   std::uint64_t now_ = 0;  // counts what happens

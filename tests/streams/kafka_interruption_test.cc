@@ -36,7 +36,7 @@ class KafkaInterruption : public ::testing::Test {
     auto sink = open_kafka_sink(url_).value();
     std::vector<Message> messages;
     for (int i = from; i < to; ++i) messages.push_back({.id = fmt::format("order {}", i)});
-    const auto done = sink->append(0, sink->enter(0, shop).value(), messages);
+    const auto done = sink->append(0, sink->producers()->enter(0, shop).value(), messages);
     ASSERT_TRUE(done) << done.error().text;
     for (Message& message : messages) sent_.push_back(std::move(message.id));
   }
@@ -48,7 +48,8 @@ class KafkaInterruption : public ::testing::Test {
       if (std::chrono::steady_clock::now() > deadline)
         return fail(Remedy::stop, "late", fmt::format("{} messages", read_.size()));
       const Batch batch = ONCE_TRY(source_->poll(7, 50));
-      if (batch.event == Batch::Event::assigned) ONCE_TRY(source_->seek(batch.partition, -1));
+      if (batch.event == Batch::Event::assigned)
+        ONCE_TRY(source_->replay()->seek(batch.partition, -1));
       for (const Delivery& delivery : batch.deliveries) read_.emplace_back(delivery.id);
     }
     return {};

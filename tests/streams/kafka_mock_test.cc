@@ -68,7 +68,7 @@ class KafkaMock : public ::testing::Test {
     while (std::chrono::steady_clock::now() < deadline) {
       const Batch batch = source->poll(100, 50).value();
       if (batch.event == Batch::Event::assigned) {
-        EXPECT_TRUE(source->seek(batch.partition, -1));
+        EXPECT_TRUE(source->replay()->seek(batch.partition, -1));
       }
       for (const Delivery& delivery : batch.deliveries) ids.emplace_back(delivery.id);
       if (batch.event == Batch::Event::end) return ids;
@@ -94,7 +94,7 @@ TEST_F(KafkaMock, a_coordinator_that_is_not_ready_is_waited_for) {
          {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
           RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS});
   auto sink = open_kafka_sink(url_).value();
-  const auto stamp = sink->enter(0, "shop");
+  const auto stamp = sink->producers()->enter(0, "shop");
   ASSERT_TRUE(stamp) << stamp.error().text;
   const auto done = sink->append(0, *stamp, messages(0, 3));
   ASSERT_TRUE(done) << done.error().text;
@@ -105,14 +105,14 @@ TEST_F(KafkaMock, a_group_that_is_still_being_loaded_is_asked_again) {
   auto sink = open_kafka_sink(url_).value();
   answer(fetch_offsets, {RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
                          RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE});
-  const auto stamp = sink->enter(0, "shop");
+  const auto stamp = sink->producers()->enter(0, "shop");
   ASSERT_TRUE(stamp) << stamp.error().text;
   EXPECT_EQ(stamp->sequence, 0u);
 }
 
 TEST_F(KafkaMock, what_a_broker_could_not_take_is_sent_again_and_stored_once) {
   auto sink = open_kafka_sink(url_).value();
-  Stamp stamp = sink->enter(0, "shop").value();
+  Stamp stamp = sink->producers()->enter(0, "shop").value();
   for (int i = 0; i < 5; ++i) {
     answer(produce, {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
                      RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT});
@@ -130,7 +130,7 @@ TEST_F(KafkaMock, what_a_broker_could_not_take_is_sent_again_and_stored_once) {
 // new producer reads it again instead of going on from what the old one knew.
 TEST_F(KafkaMock, a_fatal_error_is_answered_by_a_new_producer_that_reads_its_state_again) {
   auto sink = open_kafka_sink(url_).value();
-  Stamp stamp = sink->enter(0, "shop").value();
+  Stamp stamp = sink->producers()->enter(0, "shop").value();
   ASSERT_TRUE(sink->append(0, stamp, messages(0, 4)));
   stamp.sequence = 4;
   answer(add_partitions, {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH});
@@ -146,7 +146,7 @@ TEST_F(KafkaMock, a_fatal_error_is_answered_by_a_new_producer_that_reads_its_sta
 TEST_F(KafkaMock, a_denied_producer_says_so) {
   answer(init_producer, {RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED});
   auto sink = open_kafka_sink(url_).value();
-  const auto denied = sink->enter(0, "shop");
+  const auto denied = sink->producers()->enter(0, "shop");
   ASSERT_FALSE(denied);
   EXPECT_EQ(denied.error().remedy, Remedy::stop);
   EXPECT_EQ(denied.error().tag, "denied");
@@ -155,7 +155,7 @@ TEST_F(KafkaMock, a_denied_producer_says_so) {
 TEST_F(KafkaMock, a_fetch_that_fails_is_repeated_and_nothing_is_skipped) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   answer(fetch, {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_UNKNOWN,
                  RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE});
@@ -165,7 +165,7 @@ TEST_F(KafkaMock, a_fetch_that_fails_is_repeated_and_nothing_is_skipped) {
 TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   auto source = open_kafka_source(url_ + "?reconnect.backoff.max.ms=100").value();
   rd_kafka_mock_broker_set_down(cluster_.get(), 1);
@@ -180,7 +180,7 @@ TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
     ASSERT_TRUE(batch) << batch.error().text;
     EXPECT_FALSE(batch->drained && read.size() < 50) << "a broker that is away is not drained";
     if (batch->event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch->partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch->partition, -1));
     }
     for (const Delivery& delivery : batch->deliveries) read.emplace_back(delivery.id);
   }
@@ -192,24 +192,25 @@ TEST_F(KafkaMock, a_broker_that_goes_away_for_a_while_is_waited_for) {
 // An empty poll looks the same while nothing is sent.
 TEST_F(KafkaMock, a_source_whose_broker_is_away_says_so_within_seconds) {
   auto source = open_kafka_source(url_).value();
-  ASSERT_EQ(source->ends().value(), (std::vector<PartitionEnd>{{"orders/0", 0}, {"orders/1", 0}}));
+  ASSERT_EQ(source->replay()->ends().value(),
+            (std::vector<PartitionEnd>{{"orders/0", 0}, {"orders/1", 0}}));
   rd_kafka_mock_broker_set_down(cluster_.get(), 1);
   const auto began = std::chrono::steady_clock::now();
-  const auto away = source->ends();
+  const auto away = source->replay()->ends();
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
   ASSERT_FALSE(away);
   EXPECT_EQ(away.error().remedy, Remedy::retry);
   EXPECT_EQ(away.error().tag, "away") << away.error().text;
   rd_kafka_mock_broker_set_up(cluster_.get(), 1);
   bool back = false;
-  for (int i = 0; i < 10 && !back; ++i) back = source->ends().has_value();
+  for (int i = 0; i < 10 && !back; ++i) back = source->replay()->ends().has_value();
   EXPECT_TRUE(back);
 }
 
 TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   auto source = open_kafka_source(url_ + "?group=g&session.timeout.ms=45000").value();
   std::size_t read = 0;
@@ -217,7 +218,7 @@ TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
   while (read < 50 && std::chrono::steady_clock::now() < deadline) {
     const Batch batch = source->poll(100, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch.partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch.partition, -1));
     }
     read += batch.deliveries.size();
     ASSERT_TRUE(source->ack(batch.deliveries));  // something to commit when it is closed
@@ -234,7 +235,7 @@ TEST_F(KafkaMock, a_member_whose_broker_is_away_is_closed_in_bounded_time) {
 TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   for (const char* more : {"", "?group=g"}) {
     auto source = open_kafka_source(url_ + more).value();
@@ -245,15 +246,16 @@ TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
       const auto batch = source->poll(1, 50);
       ASSERT_TRUE(batch) << batch.error().text;
       if (batch->event == Batch::Event::assigned) {
-        ASSERT_TRUE(source->seek(batch->partition, batch->partition == "orders/0" ? 49 : -1));
+        ASSERT_TRUE(
+            source->replay()->seek(batch->partition, batch->partition == "orders/0" ? 49 : -1));
       }
       for (const Delivery& delivery : batch->deliveries) read.push_back(delivery.offset);
       if (read.size() == 1 && !went_back) {
         went_back = true;
-        ASSERT_TRUE(source->seek("orders/0", 20));
+        ASSERT_TRUE(source->replay()->seek("orders/0", 20));
       }
       if (read.size() == 2 && !batch->deliveries.empty()) {
-        ASSERT_TRUE(source->seek("orders/0", 0));
+        ASSERT_TRUE(source->replay()->seek("orders/0", 0));
       }
     }
     std::vector<std::int64_t> wanted{49, 20};
@@ -265,7 +267,7 @@ TEST_F(KafkaMock, a_source_reads_from_any_offset_right_after_the_assignment) {
 TEST_F(KafkaMock, a_member_that_the_group_has_forgotten_joins_again_and_loses_nothing) {
   {
     auto sink = open_kafka_sink(url_).value();
-    ASSERT_TRUE(sink->append(0, sink->enter(0, "shop").value(), messages(0, 50)));
+    ASSERT_TRUE(sink->append(0, sink->producers()->enter(0, "shop").value(), messages(0, 50)));
   }
   auto source =
       open_kafka_source(url_ + "?group=g&heartbeat.interval.ms=100&session.timeout.ms=6000")
@@ -280,7 +282,8 @@ TEST_F(KafkaMock, a_member_that_the_group_has_forgotten_joins_again_and_loses_no
     if (batch->event == Batch::Event::assigned) {
       if (batch->partition == "orders/0" && ++assignments == 1)
         answer(heartbeat, {RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID});
-      ASSERT_TRUE(source->seek(batch->partition, batch->partition == "orders/0" ? position : -1));
+      ASSERT_TRUE(
+          source->replay()->seek(batch->partition, batch->partition == "orders/0" ? position : -1));
     }
     for (const Delivery& delivery : batch->deliveries) {
       read.emplace_back(delivery.id);

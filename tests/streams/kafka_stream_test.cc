@@ -45,6 +45,7 @@ StreamUnderTest kafka_stream() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kafka, SinkSuite, ::testing::Values(kafka_stream()));
+INSTANTIATE_TEST_SUITE_P(Kafka, ProducersSuite, ::testing::Values(kafka_stream()));
 INSTANTIATE_TEST_SUITE_P(Kafka, SourceSuite, ::testing::Values(kafka_stream()));
 
 // --- What only Kafka has.
@@ -57,7 +58,8 @@ class Shop {
   explicit Shop(const std::string& url) : sink_(open_kafka_sink(url).value()) {}
 
   void send(std::uint32_t partition, int from, int to) {
-    if (!stamps_.contains(partition)) stamps_[partition] = sink_->enter(partition, "shop").value();
+    if (!stamps_.contains(partition))
+      stamps_[partition] = sink_->producers()->enter(partition, "shop").value();
     Stamp& stamp = stamps_[partition];
     std::vector<Message> messages;
     for (int i = from; i < to; ++i) messages.push_back({.id = fmt::format("order {}", i)});
@@ -87,7 +89,8 @@ class Member {
     switch (batch->event) {
       case Batch::Event::assigned:
         owned.emplace(batch->partition);
-        ASSERT_TRUE(source_->seek(batch->partition, positions[std::string(batch->partition)]));
+        ASSERT_TRUE(
+            source_->replay()->seek(batch->partition, positions[std::string(batch->partition)]));
         break;
       case Batch::Event::revoked: owned.erase(std::string(batch->partition)); break;
       case Batch::Event::end: break;
@@ -214,11 +217,11 @@ TEST(KafkaSourceAlone, messages_that_kafka_has_deleted_are_gone_and_not_skipped)
   auto source = open_kafka_source(url).value();
   const Batch news = source->poll(10, 100).value();
   ASSERT_EQ(news.event, Batch::Event::assigned);
-  const Status gone = source->seek(news.partition, 2);
+  const Status gone = source->replay()->seek(news.partition, 2);
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().tag, "gone");
   EXPECT_NE(gone.error().text.find("the oldest is 4"), std::string::npos) << gone.error().text;
-  EXPECT_TRUE(source->seek(news.partition, 4));
+  EXPECT_TRUE(source->replay()->seek(news.partition, 4));
 }
 
 TEST(KafkaSourceAlone, a_position_beyond_the_end_is_gone) {
@@ -227,7 +230,7 @@ TEST(KafkaSourceAlone, a_position_beyond_the_end_is_gone) {
   auto source = open_kafka_source(url).value();
   const Batch news = source->poll(10, 100).value();
   ASSERT_EQ(news.event, Batch::Event::assigned);
-  const Status gone = source->seek(news.partition, 1000);
+  const Status gone = source->replay()->seek(news.partition, 1000);
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().tag, "gone") << gone.error().text;
 }
@@ -250,7 +253,7 @@ TEST(KafkaSourceAlone, messages_of_an_aborted_transaction_are_not_seen) {
   for (bool more = true; more;) {
     const Batch batch = source->poll(10, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch.partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch.partition, -1));
     }
     for (const Delivery& delivery : batch.deliveries) bodies.emplace_back(delivery.id);
     more = batch.event != Batch::Event::end;
@@ -344,7 +347,7 @@ TEST(KafkaNetwork, H12_a_sink_whose_connections_break_appends_everything_once_an
   for (bool more = true; more;) {
     const Batch batch = source->poll(100, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(source->seek(batch.partition, -1));
+      ASSERT_TRUE(source->replay()->seek(batch.partition, -1));
     }
     for (const Delivery& delivery : batch.deliveries) read.emplace_back(delivery.id);
     more = batch.event != Batch::Event::end;

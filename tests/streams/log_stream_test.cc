@@ -29,6 +29,7 @@ StreamUnderTest log_stream() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Log, SinkSuite, ::testing::Values(log_stream()));
+INSTANTIATE_TEST_SUITE_P(Log, ProducersSuite, ::testing::Values(log_stream()));
 INSTANTIATE_TEST_SUITE_P(Log, SourceSuite, ::testing::Values(log_stream()));
 
 }  // namespace

@@ -19,7 +19,7 @@ class SourceSuite : public StreamSuite {
     auto writer = sink(url);
     for (std::uint32_t p = 0; p < partitions; ++p) {
       const int base = static_cast<int>(p) * 1000;
-      const Stamp stamp = writer->enter(p, "shop").value();
+      const Stamp stamp = entered(*writer, p, "shop");
       const auto done = writer->append(p, stamp, messages(base, base + count));
       EXPECT_TRUE(done) << done.error().text;
     }
@@ -49,7 +49,7 @@ TEST_P(SourceSuite, announces_every_partition_before_its_messages) {
 TEST_P(SourceSuite, tells_where_all_partitions_end) {
   const std::string url = filled(3, 5);
   auto reader = source(url);
-  const auto before = reader->ends();
+  const auto before = reader->replay()->ends();
   ASSERT_TRUE(before) << before.error().text;
   ASSERT_EQ(before->size(), 3u);
   std::vector<std::string> names;
@@ -85,7 +85,7 @@ TEST_P(SourceSuite, goes_back_when_it_is_told_to) {
   const std::vector<Read> everything = all(url);
   auto reader = source(url, false);
   (void)read_until(*reader, -1, [](const Batch&, std::size_t count) { return count >= 10; });
-  ASSERT_TRUE(reader->seek(everything[3].partition, everything[3].offset));
+  ASSERT_TRUE(reader->replay()->seek(everything[3].partition, everything[3].offset));
   const std::vector<Read> again =
       read_until(*reader, -1, [](const Batch&, std::size_t count) { return count >= 7; });
   EXPECT_EQ(ids(again), ids(messages(3, 10)));
@@ -97,7 +97,7 @@ TEST_P(SourceSuite, an_offset_beyond_the_end_says_that_messages_are_gone) {
   auto reader = source(url);
   const Batch news = reader->poll(10, 1000).value();
   ASSERT_EQ(news.event, Batch::Event::assigned);
-  const Status sought = reader->seek(news.partition, 1000);
+  const Status sought = reader->replay()->seek(news.partition, 1000);
   ASSERT_FALSE(sought);
   EXPECT_EQ(sought.error().tag, "gone");
   EXPECT_EQ(sought.error().remedy, Remedy::stop);
@@ -106,7 +106,7 @@ TEST_P(SourceSuite, an_offset_beyond_the_end_says_that_messages_are_gone) {
 TEST_P(SourceSuite, a_partition_it_does_not_have_cannot_be_sought) {
   const std::string url = filled(1, 1);
   auto reader = source(url);
-  EXPECT_FALSE(reader->seek("elsewhere/0", 0));
+  EXPECT_FALSE(reader->replay()->seek("elsewhere/0", 0));
 }
 
 TEST_P(SourceSuite, what_is_released_comes_again_with_a_higher_attempt) {
@@ -118,7 +118,7 @@ TEST_P(SourceSuite, what_is_released_comes_again_with_a_higher_attempt) {
   while (count < 6 && std::chrono::steady_clock::now() < deadline) {
     Batch batch = reader->poll(2, 50).value();
     if (batch.event == Batch::Event::assigned) {
-      ASSERT_TRUE(reader->seek(batch.partition, -1));
+      ASSERT_TRUE(reader->replay()->seek(batch.partition, -1));
     }
     count += batch.deliveries.size();
     if (!batch.deliveries.empty()) held.push_back(std::move(batch));
@@ -142,7 +142,7 @@ TEST_P(SourceSuite, asked_for_nothing_it_tells_only_news) {
     EXPECT_FALSE(batch.drained);
     if (batch.event != Batch::Event::assigned) continue;
     announced.emplace(batch.partition);
-    ASSERT_TRUE(reader->seek(batch.partition, -1));
+    ASSERT_TRUE(reader->replay()->seek(batch.partition, -1));
   }
   EXPECT_EQ(announced.size(), 2u);
   const std::vector<Read> reads =
@@ -166,7 +166,7 @@ TEST_P(SourceSuite, follows_what_is_sent_later) {
                 return batch.drained;
               }).empty());
   auto writer = sink(url);
-  const Stamp stamp = writer->enter(0, "shop").value();
+  const Stamp stamp = entered(*writer, 0, "shop");
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(writer->append(0, at(stamp, static_cast<std::uint64_t>(i) * 2),
                                messages(i * 2, i * 2 + 2)));
@@ -192,7 +192,7 @@ TEST_P(SourceSuite, a_batch_outlives_its_source) {
     for (bool more = true; more;) {
       Batch batch = reader->poll(4, 100).value();
       if (batch.event == Batch::Event::assigned) {
-        ASSERT_TRUE(reader->seek(batch.partition, -1));
+        ASSERT_TRUE(reader->replay()->seek(batch.partition, -1));
       }
       more = batch.event != Batch::Event::end;
       if (!batch.deliveries.empty()) held.push_back(std::move(batch));

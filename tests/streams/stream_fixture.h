@@ -27,6 +27,7 @@ struct StreamUnderTest {
   // Reads all partitions; a bounded one ends where they end.
   std::function<Result<std::unique_ptr<Source>>(const std::string& url, bool bounded)> open_source;
 
+  bool tells_offsets = true;         // a receipt says where the messages are
   bool dense_offsets = true;         // each message has the offset after the one before it
   bool one_writing_process = false;  // a second sink of a topic is refused while the first is open
 };
@@ -84,6 +85,24 @@ class StreamSuite : public ::testing::TestWithParam<StreamUnderTest> {
     return found;
   }
 
+  // The first stamp of a producer; without producers a stamp says nothing.
+  static Stamp entered(Sink& sink, std::uint32_t partition, const std::string& name) {
+    if (sink.producers() == nullptr) return {};
+    const auto stamp = sink.producers()->enter(partition, name);
+    EXPECT_TRUE(stamp) << stamp.error().text;
+    return stamp.value_or(Stamp{});
+  }
+
+  // Whether this broker goes through another suite of this program as well.
+  static bool is_in_suite(const std::string& name) {
+    const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
+    const std::string own = program.current_test_suite()->name();
+    const std::string wanted = own.substr(0, own.find('/') + 1) + name;
+    for (int i = 0; i < program.total_test_suite_count(); ++i)
+      if (program.GetTestSuite(i)->name() == wanted) return true;
+    return false;
+  }
+
   static Stamp at(Stamp stamp, std::uint64_t sequence) {
     stamp.sequence = sequence;
     return stamp;
@@ -102,7 +121,7 @@ class StreamSuite : public ::testing::TestWithParam<StreamUnderTest> {
         return reads;
       }
       if (batch->event == Batch::Event::assigned) {
-        const Status sought = source.seek(batch->partition, offset);
+        const Status sought = source.replay()->seek(batch->partition, offset);
         EXPECT_TRUE(sought) << sought.error().text;
       }
       EXPECT_LE(batch->deliveries.size(), count_max);

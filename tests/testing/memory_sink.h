@@ -12,10 +12,17 @@
 
 namespace once::testing {
 
-// A topic in memory that knows its producers as the contract asks for, and fails on demand.
-class MemorySink final : public Sink {
+// A topic in memory that knows its producers as the contract asks for, or recognises nothing, and
+// fails on demand.
+class MemorySink final : public Sink, public SinkProducers {
  public:
-  explicit MemorySink(std::uint32_t partition_count) : partitions_(partition_count) {}
+  explicit MemorySink(std::uint32_t partition_count, Recognises recognises = Recognises::by_stamp)
+      : recognises_(recognises), partitions_(partition_count) {}
+
+  SinkTraits traits() const override { return {.name = "memory:", .recognises = recognises_}; }
+  SinkProducers* producers() override {
+    return recognises_ == Recognises::by_stamp ? this : nullptr;
+  }
 
   // Asked at every append, before and after it happens; an error is given to the caller.
   using Fault = std::function<Status()>;
@@ -50,10 +57,12 @@ class MemorySink final : public Sink {
 
   Result<Receipt> append(std::uint32_t index, const Stamp& stamp,
                          std::span<const Message> messages) override {
+    if (index >= partitions_.size()) return fail(Remedy::stop, "partition", "no such partition");
     if (before_) ONCE_TRY(before_());
+    if (recognises_ != Recognises::by_stamp) return append_all(partitions_[index], messages);
     if (refusal_)
       for (const Message& message : messages) ONCE_TRY(refusal_(message));
-    Partition& partition = partitions_.at(index);
+    Partition& partition = partitions_[index];
     Receipt receipt;
     for (auto& [name, producer] : partition.producers) {
       if (producer.stamp.producer != stamp.producer) continue;
@@ -103,6 +112,22 @@ class MemorySink final : public Sink {
     std::map<std::string, Producer> producers;
   };
 
+  // Whatever it was sent before.
+  Result<Receipt> append_all(Partition& partition, std::span<const Message> messages) {
+    Receipt receipt{static_cast<std::int64_t>(partition.messages.size())};
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const Status accepted = refusal_ ? refusal_(messages[i]) : Status{};
+      if (accepted)
+        partition.messages.push_back(messages[i]);
+      else
+        receipt.refused.push_back({i, accepted.error()});
+    }
+    ++appends_;
+    if (after_) ONCE_TRY(after_());
+    return receipt;
+  }
+
+  const Recognises recognises_;
   std::vector<Partition> partitions_;
   std::uint64_t last_producer_ = 0;
   std::size_t appends_ = 0;

@@ -16,7 +16,7 @@ namespace once::testing {
 
 // A source that a test writes by hand: partitions of messages, delivered in order, and on demand
 // delivered again.
-class ScriptSource final : public Source {
+class ScriptSource final : public Source, public SourceReplay {
  public:
   explicit ScriptSource(SourceTraits traits = {.name = "script:",
                                                .ordered = true,
@@ -50,6 +50,7 @@ class ScriptSource final : public Source {
     return batch;
   }
 
+  SourceReplay* replay() override { return this; }
   SourceTraits traits() const override { return traits_; }
 
   Result<Batch> poll(std::size_t count_max, std::int64_t) override {
@@ -80,7 +81,7 @@ class ScriptSource final : public Source {
     }
     return {};
   }
-  Status release(std::span<const Delivery> undone) override {
+  Status release(std::span<const Delivery> undone, std::int64_t) override {
     released_ += undone.size();
     for (const Delivery& delivery : undone) {
       Partition& partition = partitions_.find(delivery.partition)->second;

@@ -15,6 +15,7 @@
 #include "cli/demo/database.h"
 #include "cli/demo/journal.h"
 #include "cli/demo/shop.h"
+#include "model/start_at.h"
 
 namespace once::cli {
 namespace {
@@ -25,7 +26,7 @@ Status for_each_message(const std::string& directory, std::string_view topic,
   while (true) {
     const Batch batch = ONCE_TRY(source->poll(1000, 100));
     if (batch.event == Batch::Event::end) return {};
-    if (batch.event == Batch::Event::assigned) ONCE_TRY(source->seek(batch.partition, -1));
+    if (batch.event == Batch::Event::assigned) ONCE_TRY(start_at(*source, batch.partition, -1));
     for (const Delivery& delivery : batch.deliveries) ONCE_TRY(visit(delivery));
   }
 }

@@ -22,6 +22,7 @@
 #include "cli/demo/roles.h"
 #include "cli/demo/shop.h"
 #include "cli/demo/weather.h"
+#include "model/start_at.h"
 
 namespace once::cli {
 namespace {
@@ -57,7 +58,7 @@ class NaiveConsumer {
   Status start(std::string_view partition) {
     const Rows found = ONCE_TRY(database_.query(
         "SELECT offset FROM offsets WHERE consumer = ? AND partition = ?", {name_, partition}));
-    return source_.seek(partition, found.empty() ? -1 : integer(found[0][0]));
+    return start_at(source_, partition, found.empty() ? -1 : integer(found[0][0]));
   }
 
   Status commit_offset(std::string_view partition, std::int64_t offset) {

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "model/start_at.h"
+
 namespace once::cli {
 namespace {
 
@@ -49,7 +51,7 @@ Result<Receipt> BadNetwork::append_crossed(std::uint32_t partition, const Stamp&
 
 Result<Batch> ForgetfulSource::poll(std::size_t count_max, std::int64_t wait_ms) {
   for (const auto& [partition, offset] : std::exchange(go_back_, {}))
-    ONCE_TRY(source_.seek(partition, offset));
+    ONCE_TRY(start_at(source_, partition, offset));
   Batch batch = ONCE_TRY(source_.poll(count_max, wait_ms));
   if (batch.deliveries.empty()) return batch;
   Json offsets = Json::array();

@@ -49,10 +49,11 @@ class ForgetfulSource final : public Source {
   SourceTraits traits() const override { return source_.traits(); }
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
   Status ack(std::span<const Delivery> done) override;
-  Status release(std::span<const Delivery> undone) override { return source_.release(undone); }
-  Status seek(std::string_view partition, std::int64_t offset) override {
-    return source_.seek(partition, offset);
+  Status release(std::span<const Delivery> undone, std::int64_t delay_ms) override {
+    return source_.release(undone, delay_ms);
   }
+  SourceReplay* replay() override { return source_.replay(); }
+  SourceLeases* leases() override { return source_.leases(); }
 
  private:
   Source& source_;

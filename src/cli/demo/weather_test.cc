@@ -22,7 +22,7 @@ std::vector<std::string> bodies_in(Source& source) {
     const Batch batch = source.poll(7, 10).value();
     if (batch.event == Batch::Event::end) return bodies;
     if (batch.event == Batch::Event::assigned) {
-      EXPECT_TRUE(source.seek(batch.partition, -1));
+      EXPECT_TRUE(source.replay()->seek(batch.partition, -1));
     }
     for (const Delivery& delivery : batch.deliveries) bodies.emplace_back(delivery.body);
     EXPECT_TRUE(source.ack(batch.deliveries));

@@ -91,6 +91,7 @@ const Adapter& adapter() {
                                .source = open_kafka_source,
                                .source_to_look = open_source_to_look,
                                .sink = open_kafka_sink,
+                               .sink_traits = kafka_sink_traits,
                                .topics = &topics,
                                .advice = library_advice};
   return adapter;

@@ -3,6 +3,7 @@
 #include <once/open.h>
 #include <once/sink.h>
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,11 +15,31 @@
 namespace once::kafka {
 namespace {
 
+// A broker forgets the offsets of a group, where a producer's state is kept, when the group was
+// idle for `offsets.retention.minutes`: a week by default.
+constexpr std::int64_t offsets_retention_ms = 7 * 86'400'000;
+constexpr std::size_t message_bytes_max = 1'000'000;  // librdkafka's and the broker's default
+
+SinkTraits traits_of(const Address& address) {
+  SinkTraits traits{.name = address.where(),
+                    .recognises = Recognises::by_stamp,
+                    .recognises_ms = offsets_retention_ms,
+                    .ordered = true,
+                    .message_bytes_max = message_bytes_max};
+  for (const auto& [name, value] : address.properties)
+    if (name == "message.max.bytes")
+      traits.message_bytes_max = std::strtoull(value.c_str(), nullptr, 10);
+  return traits;
+}
+
 // The writing end of a topic: one transactional producer per producer name. Thread-safe.
-class KafkaSink final : public Sink {
+class KafkaSink final : public Sink, public SinkProducers {
  public:
   KafkaSink(Address address, std::uint32_t partition_count)
       : address_(std::move(address)), partition_count_(partition_count) {}
+
+  SinkTraits traits() const override { return traits_of(address_); }
+  SinkProducers* producers() override { return this; }
 
   Result<std::uint32_t> partitions() override { return partition_count_; }
 
@@ -89,6 +110,10 @@ class KafkaSink final : public Sink {
 }  // namespace once::kafka
 
 namespace once {
+
+Result<SinkTraits> kafka_sink_traits(std::string_view url) {
+  return kafka::traits_of(ONCE_TRY(kafka::Address::parse(url, kafka::Role::sink)));
+}
 
 Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url) {
   kafka::Address address = ONCE_TRY(kafka::Address::parse(url, kafka::Role::sink));

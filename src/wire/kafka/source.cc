@@ -546,7 +546,8 @@ Status KafkaSource::ack(std::span<const Delivery> done) {
   return {};
 }
 
-Status KafkaSource::release(std::span<const Delivery> undone) {
+// Kafka has no delay: the next fetch begins there.
+Status KafkaSource::release(std::span<const Delivery> undone, std::int64_t) {
   std::map<std::string_view, std::int64_t> smallest;
   for (const Delivery& delivery : undone) {
     const auto known = smallest.emplace(delivery.partition, delivery.offset).first;

@@ -28,7 +28,7 @@ namespace once::kafka {
 //
 // Each partition has a queue of its own in librdkafka, which stops fetching when the queue is full;
 // so a pipeline that does not ask for messages pauses the partition, while news still gets through.
-class KafkaSource final : public Source {
+class KafkaSource final : public Source, public SourceReplay {
  public:
   static Result<std::unique_ptr<KafkaSource>> open(const Address& address);
   ~KafkaSource() override;
@@ -36,7 +36,8 @@ class KafkaSource final : public Source {
   SourceTraits traits() const override;
   Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override;
   Status ack(std::span<const Delivery> done) override;
-  Status release(std::span<const Delivery> undone) override;
+  Status release(std::span<const Delivery> undone, std::int64_t delay_ms) override;
+  SourceReplay* replay() override { return this; }
   Status seek(std::string_view partition, std::int64_t offset) override;
   Result<std::vector<PartitionEnd>> ends() override;
   void leave() override;

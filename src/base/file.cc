@@ -28,6 +28,8 @@ class PosixFile final : public File {
   PosixFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
   ~PosixFile() override { ::close(descriptor_); }
 
+  int descriptor() const override { return descriptor_; }
+
   Result<std::size_t> read_at(std::int64_t offset, std::span<char> into) override {
     std::size_t done = 0;
     while (done < into.size()) {

@@ -30,6 +30,8 @@ class File {
   // Whether its path still leads to it: neither it nor a directory above it was removed, renamed or
   // replaced. Without a directory that others change, always so.
   [[nodiscard]] virtual Result<bool> is_in_place() { return true; }
+  // For calls that send or map it without reading it here; -1: it has none. Closed with the file.
+  virtual int descriptor() const { return -1; }
 };
 
 // What is made is for its owner alone: files 0600, directories 0700, less what the umask takes

@@ -77,6 +77,17 @@ Result<Stamp> GroupCommit::enter(std::string_view name) {
   return ticket.stamp;
 }
 
+End GroupCommit::durable() {
+  const Lock lock(mutex_);
+  return partition_->durable();
+}
+
+Result<StoredBatches> GroupCommit::locate(std::int64_t offset, std::size_t bytes_max) {
+  const End end = durable();
+  return readers_.use(offset,
+                      [&](Reader& reader) { return reader.locate(offset, bytes_max, end); });
+}
+
 PartitionInfo GroupCommit::info() {
   Lock lock(mutex_);
   landed_.wait(lock, [&] { return !leading_; });

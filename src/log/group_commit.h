@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "log/partition.h"
+#include "log/reader_pool.h"
 
 namespace once::log {
 
@@ -27,11 +28,18 @@ class GroupCommit {
  public:
   explicit GroupCommit(std::unique_ptr<Partition> partition, Clock& clock = system_clock(),
                        std::int64_t hold_ms_max = 10'000)
-      : partition_(std::move(partition)), clock_(clock), hold_ms_max_(hold_ms_max) {}
+      : partition_(std::move(partition)),
+        clock_(clock),
+        hold_ms_max_(hold_ms_max),
+        readers_([this] { return partition_->make_reader(); }) {}
 
   // Durable when they return.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
   [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages);
+
+  // Durable record batches as they are on disk; see Reader::locate. Reads without the lock of the
+  // partition, so appends go on meanwhile.
+  [[nodiscard]] Result<StoredBatches> locate(std::int64_t offset, std::size_t bytes_max);
 
   PartitionInfo info();
   std::int64_t producer_horizon_ms();
@@ -46,6 +54,7 @@ class GroupCommit {
   // Writes the pending group; false when there is none or another thread leads.
   bool lead(Lock& lock);
   void gather(Lock& lock);
+  End durable();
   Result<Receipt> wait(Lock& lock, const Ticket& ticket);
 
   std::mutex mutex_;
@@ -54,6 +63,7 @@ class GroupCommit {
   std::unique_ptr<Partition> partition_;
   Clock& clock_;
   const std::int64_t hold_ms_max_;  // how long an append waits for its predecessors
+  ReaderPool readers_;
   bool leading_ = false;
   std::size_t staged_ = 0;    // appends in the pending group
   std::size_t wanted_ = 0;    // appends in the group before it

@@ -59,7 +59,7 @@ Result<FrameEnds> walk(File& file, std::uint64_t log_id, const Found& first,
   FrameEnds ends = ends_at({first.header.address, base_offset});
   ProducerTable table;
   std::uint64_t synced_upto = first.header.address;
-  FrameWalker walker(file, 0, {log_id, first.header.address, base_offset}, true);
+  FrameWalker walker(file, 0, {log_id, first.header.address, base_offset}, Depth::bodies);
   std::deque<End> unproven;
   for (;;) {
     const Found found = ONCE_TRY(walker.next());

@@ -28,7 +28,8 @@ inline constexpr std::int64_t segment_bytes_least = 1024;  // smallest segment_b
 inline constexpr std::int64_t segment_bytes_most = std::int64_t{1} << 40;
 inline constexpr std::int64_t reserve_bytes_max = 4 << 20;  // disk space asked for at a time
 inline constexpr std::int64_t index_every_bytes = 32 << 10;
-inline constexpr std::uint32_t partitions_max = 1024;  // per topic
+inline constexpr std::size_t batches_located_max = 1024;  // record batches of one answer
+inline constexpr std::uint32_t partitions_max = 1024;     // per topic
 inline constexpr std::size_t topic_name_bytes_max = 200;
 
 }  // namespace once::log

@@ -630,6 +630,14 @@ Result<std::int64_t> Partition::offset_at(std::int64_t time_ms) {
   return reader_.offset_at(time_ms, durable_);
 }
 
+std::unique_ptr<Reader> Partition::make_reader() const {
+  return std::make_unique<Reader>(files_, directory_, superblock_.log_id);
+}
+
+Result<StoredBatches> Partition::locate(std::int64_t offset, std::size_t bytes_max) {
+  return reader_.locate(offset, bytes_max, durable_);
+}
+
 Status Partition::retain() {
   std::int64_t total = tail_.position;
   for (const SealedSegment& segment : sealed_) total += segment.bytes;

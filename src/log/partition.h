@@ -87,6 +87,8 @@ class Partition {
   // Durable messages from `offset` on; none at the end. "gone" when retention deleted them.
   [[nodiscard]] Result<ReadResult> read(std::int64_t offset, std::size_t bytes_max);
   [[nodiscard]] Result<std::int64_t> offset_at(std::int64_t time_ms);
+  // Durable record batches as they are on disk; see Reader::locate.
+  [[nodiscard]] Result<StoredBatches> locate(std::int64_t offset, std::size_t bytes_max);
 
   // A batch that was held too long is given up: its outcome is "gap". False: it was not held.
   bool give_up(const Ticket& ticket);
@@ -105,6 +107,9 @@ class Partition {
   bool has_pending() const { return !pending_.parts.empty() && !poison_; }
   PartitionInfo info() const;
   std::uint64_t log_id() const { return superblock_.log_id; }
+  // What a reader may read; for readers of `make_reader`, which need no lock.
+  const End& durable() const { return durable_; }
+  std::unique_ptr<Reader> make_reader() const;
   // The sequence behind the largest durable one of this producer; 0: it is not known.
   std::uint64_t next_sequence(std::string_view producer) const {
     return table_.next_sequence(producer);

@@ -146,13 +146,87 @@ Status Reader::fill(Chunk& chunk, std::int64_t offset, const End& durable) {
   return {};
 }
 
+Status Reader::check_offset(std::int64_t offset, const End& durable) const {
+  if (offset >= 0 && offset <= durable.offset) return {};
+  return fail(
+      Remedy::stop, "gone",
+      fmt::format("{} has no message {}: the log ends at {}", directory_, offset, durable.offset));
+}
+
+// The present segment ended before the durable end was reached.
+Status Reader::go_on_in_next_segment() {
+  if (ONCE_TRY(open_next_segment(place_.offset))) return {};
+  if (first_offset_ > place_.offset) return gone(place_.offset);
+  return corrupt(place_.position,
+                 fmt::format("message {} was durable and is missing", place_.offset));
+}
+
+Result<StoredBatches> Reader::locate(std::int64_t offset, std::size_t bytes_max,
+                                     const End& durable) {
+  StoredBatches found;
+  found.end_offset = offset;
+  ONCE_TRY(check_offset(offset, durable));
+  if (offset == durable.offset) return found;
+  ONCE_TRY(go_to(offset, durable));
+  for (;;) {
+    ONCE_TRY(locate_here(found, offset, bytes_max, durable));
+    if (!found.batches.empty()) break;
+    ONCE_TRY(go_on_in_next_segment());
+  }
+  found.file = file_;
+  found.end_offset = place_.offset;
+  return found;
+}
+
+// The batches in the open segment. What is not durable is not looked at: it may be half written.
+Status Reader::locate_here(StoredBatches& into, std::int64_t offset, std::size_t bytes_max,
+                           const End& durable) {
+  FrameWalker walker(*file_, place_.position, expected_at(place_), Depth::heads);
+  while (walker.expected().address < durable.address) {
+    const Found found = ONCE_TRY(walker.next());
+    const FrameHeader& header = found.header;
+    if (found.flaw == Flaw::end) return {};
+    if (found.flaw != Flaw::none)
+      return corrupt(found.position, fmt::format("the frame is {}", name_of(found.flaw)));
+    if (header.kind == FrameKind::data && header.end_offset() > offset) {
+      const bool is_full = !into.batches.empty() && (into.bytes + header.body_bytes > bytes_max ||
+                                                     into.batches.size() >= batches_located_max);
+      if (is_full) return {};
+      into.batches.push_back({header.base_offset, header.record_count,
+                              found.position + static_cast<std::int64_t>(frame_header_bytes),
+                              header.body_bytes});
+      into.bytes += header.body_bytes;
+    }
+    place_ = {walker.position(), walker.expected().offset};
+  }
+  return {};
+}
+
+Result<LoadedBatches> load(const StoredBatches& stored) {
+  LoadedBatches loaded;
+  if (stored.batches.empty()) return loaded;
+  const std::int64_t begin = stored.batches.front().position;
+  const StoredBatch& last = stored.batches.back();
+  const auto bytes = static_cast<std::size_t>(last.position - begin) + last.bytes;
+  std::shared_ptr<char[]> memory(new char[bytes]);
+  const std::size_t got = ONCE_TRY(stored.file->read_at(begin, {memory.get(), bytes}));
+  for (const StoredBatch& batch : stored.batches) {
+    const auto from = static_cast<std::size_t>(batch.position - begin);
+    const std::string_view view(memory.get() + from, batch.bytes);
+    if (from + batch.bytes > got || !batch_crc_is_good(view))
+      return fail(Remedy::stop, "corrupt",
+                  fmt::format("the batch of message {} at byte {} is damaged", batch.base_offset,
+                              batch.position));
+    loaded.batches.push_back(view);
+  }
+  loaded.memory = std::move(memory);
+  return loaded;
+}
+
 Result<ReadResult> Reader::read(std::int64_t offset, std::size_t bytes_max, const End& durable) {
   ReadResult result;
   result.end_offset = offset;
-  if (offset < 0 || offset > durable.offset)
-    return fail(Remedy::stop, "gone",
-                fmt::format("{} has no message {}: the log ends at {}", directory_, offset,
-                            durable.offset));
+  ONCE_TRY(check_offset(offset, durable));
   if (offset == durable.offset) return result;
   ONCE_TRY(go_to(offset, durable));
   auto chunk = std::make_shared<Chunk>();
@@ -165,11 +239,7 @@ Result<ReadResult> Reader::read(std::int64_t offset, std::size_t bytes_max, cons
     if (place_.position + static_cast<std::int64_t>(chunk->bytes_wanted) <= size &&
         chunk->bytes_wanted > 0)
       continue;  // one frame is larger than what was asked for
-    if (!ONCE_TRY(open_next_segment(place_.offset))) {
-      if (first_offset_ > place_.offset) return gone(place_.offset);
-      return corrupt(place_.position,
-                     fmt::format("message {} was durable and is missing", place_.offset));
-    }
+    ONCE_TRY(go_on_in_next_segment());
   }
   Deliveries& decoded = chunk->decoded;
   decoded.finish();
@@ -193,7 +263,8 @@ Result<std::int64_t> Reader::offset_at(std::int64_t time_ms, const End& durable)
     ONCE_TRY(make_ready_to_search(durable));
     if (index_->time_max_ms < time_ms) continue;
     const SegmentIndex::Entry entry = index_->before_time(time_ms);
-    FrameWalker walker(*file_, entry.position, expected_at({entry.position, entry.offset}), false);
+    FrameWalker walker(*file_, entry.position, expected_at({entry.position, entry.offset}),
+                       Depth::headers);
     for (;;) {
       const Found found = ONCE_TRY(walker.next());
       if (found.flaw != Flaw::none || found.header.base_offset >= durable.offset) break;
@@ -213,7 +284,7 @@ Result<std::optional<std::int64_t>> Reader::find_in(std::int64_t segment, Place 
   auto opened = open_segment(segment);
   if (!opened && opened.error().tag == "missing") return std::optional<std::int64_t>();  // deleted
   if (!opened) return fail(std::move(opened).error());
-  FrameWalker walker(*file_, from.position, expected_at(from), false);
+  FrameWalker walker(*file_, from.position, expected_at(from), Depth::headers);
   for (;;) {
     const Found found = ONCE_TRY(walker.next());
     const FrameHeader& header = found.header;

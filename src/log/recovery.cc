@@ -110,7 +110,8 @@ Result<Scan> scan_segment(Files& files, const std::string& directory, std::uint6
   scan.tail.index.log_id = log_id;
   scan.tail.index.base_offset = base_offset;
   scan.tail.index.end_offset = base_offset;
-  FrameWalker walker(*scan.tail.file, 0, {log_id, first.header.address, base_offset}, true);
+  FrameWalker walker(*scan.tail.file, 0, {log_id, first.header.address, base_offset},
+                     Depth::bodies);
   for (;;) {
     scan.stopped = ONCE_TRY(walker.next());
     if (scan.stopped.flaw != Flaw::none) break;

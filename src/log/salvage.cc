@@ -109,7 +109,7 @@ Result<Salvage::Examined> Salvage::examine(std::int64_t base_offset, bool is_las
   }
   segment.begins = true;
   segment.begin = {first.header.address, base_offset};
-  FrameWalker walker(*file, 0, {log_id_, first.header.address, base_offset}, true);
+  FrameWalker walker(*file, 0, {log_id_, first.header.address, base_offset}, Depth::bodies);
   ProducerTable table;
   for (;;) {
     const Found found = ONCE_TRY(walker.next());

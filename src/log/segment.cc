@@ -124,29 +124,35 @@ Result<Found> FrameWalker::next() {
     found.flaw = Flaw::misplaced;
   if (found.flaw != Flaw::none) return found;
 
-  const std::uint64_t frame_bytes = answer.header.frame_bytes();
-  if (bodies_) {
-    bytes = ONCE_TRY(bytes_at(position_, frame_bytes));
-    if (bytes.size() < frame_bytes) {
-      found.flaw = Flaw::missing;
-      return found;
-    }
-    if (!frame_body_is_good(answer.header, bytes)) {
-      found.flaw = Flaw::body;
-      return found;
-    }
-    found.body = bytes.substr(frame_header_bytes, answer.header.body_bytes);
-  } else {
-    const auto last = position_ + static_cast<std::int64_t>(frame_bytes) - 1;
-    if (ONCE_TRY(bytes_at(last, 1)).empty()) {
-      found.flaw = Flaw::missing;
-      return found;
-    }
-  }
-  position_ += static_cast<std::int64_t>(frame_bytes);
-  expected_.address = answer.header.end_address();
-  expected_.offset = answer.header.end_offset();
+  found.flaw = ONCE_TRY(depth_ == Depth::bodies ? check_whole(found) : check_edges(found));
+  if (found.flaw != Flaw::none) return found;
+  position_ += static_cast<std::int64_t>(found.header.frame_bytes());
+  expected_.address = found.header.end_address();
+  expected_.offset = found.header.end_offset();
   return found;
+}
+
+Result<Flaw> FrameWalker::check_whole(Found& found) {
+  const auto frame_bytes = static_cast<std::size_t>(found.header.frame_bytes());
+  const std::string_view bytes = ONCE_TRY(bytes_at(position_, frame_bytes));
+  if (bytes.size() < frame_bytes) return Flaw::missing;
+  if (!frame_body_is_good(found.header, bytes)) return Flaw::body;
+  found.body = bytes.substr(frame_header_bytes, found.header.body_bytes);
+  return Flaw::none;
+}
+
+// Without the records, which may be much more than all else.
+Result<Flaw> FrameWalker::check_edges(const Found& found) {
+  const FrameHeader& header = found.header;
+  if (depth_ == Depth::heads && header.kind == FrameKind::data) {
+    const std::size_t covered = body_crc_bytes(header.kind, header.body_bytes);
+    const auto begin = position_ + static_cast<std::int64_t>(frame_header_bytes);
+    const std::string_view head = ONCE_TRY(bytes_at(begin, covered));
+    if (head.size() < covered) return Flaw::missing;
+    if (crc32c(head) != header.body_crc) return Flaw::body;
+  }
+  const auto last = position_ + static_cast<std::int64_t>(header.frame_bytes()) - 1;
+  return ONCE_TRY(bytes_at(last, 1)).empty() ? Flaw::missing : Flaw::none;
 }
 
 Result<bool> is_zero_from(File& file, std::int64_t position) {
@@ -165,7 +171,7 @@ Result<Found> read_first_frame(File& file, std::uint64_t log_id, std::int64_t ba
   const std::size_t got = ONCE_TRY(file.read_at(0, bytes));
   const HeaderAnswer answer = decode_frame_header({bytes.data(), got});
   Expected expected{log_id, answer.header.address, base_offset};
-  FrameWalker walker(file, 0, expected, true);
+  FrameWalker walker(file, 0, expected, Depth::bodies);
   Found found = ONCE_TRY(walker.next());
   if (found.flaw == Flaw::none && found.header.kind != FrameKind::snapshot)
     found.flaw = Flaw::misplaced;
@@ -259,7 +265,7 @@ Result<SegmentIndex> make_index(File& segment, std::uint64_t log_id, std::int64_
   index.log_id = log_id;
   index.base_offset = base_offset;
   index.end_offset = base_offset;
-  FrameWalker walker(segment, 0, {log_id, first.header.address, base_offset}, false);
+  FrameWalker walker(segment, 0, {log_id, first.header.address, base_offset}, Depth::headers);
   for (;;) {
     const Found found = ONCE_TRY(walker.next());
     if (found.flaw != Flaw::none) break;

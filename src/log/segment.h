@@ -57,15 +57,21 @@ struct Found {
   std::int64_t position = 0;  // in the file
   bool headed = false;        // the header is good, whatever the rest is
   FrameHeader header;
-  std::string_view body;  // only when bodies are read; valid until the next step
+  std::string_view body;  // only with Depth::bodies; valid until the next step
+};
+
+// How much of each frame is read and checked.
+enum class Depth : std::uint8_t {
+  headers,  // the header, and that the file has the last byte
+  heads,    // also what the frame's own checksum covers of a record batch: all but its records
+  bodies,   // everything
 };
 
 // Goes through the frames of one file in order and checks that each continues the one before.
 class FrameWalker {
  public:
-  // With `bodies` the bodies are read and checked too.
-  FrameWalker(File& file, std::int64_t position, const Expected& expected, bool bodies)
-      : file_(file), position_(position), expected_(expected), bodies_(bodies) {}
+  FrameWalker(File& file, std::int64_t position, const Expected& expected, Depth depth)
+      : file_(file), position_(position), expected_(expected), depth_(depth) {}
 
   // The frame at the present place; moves on only if it is good.
   [[nodiscard]] Result<Found> next();
@@ -76,11 +82,13 @@ class FrameWalker {
  private:
   // At most `count` bytes from `position`; fewer only at the end of the file.
   [[nodiscard]] Result<std::string_view> bytes_at(std::int64_t position, std::size_t count);
+  [[nodiscard]] Result<Flaw> check_whole(Found& found);
+  [[nodiscard]] Result<Flaw> check_edges(const Found& found);
 
   File& file_;
   std::int64_t position_;
   Expected expected_;
-  bool bodies_;
+  Depth depth_;
   Buffer buffer_;
   std::int64_t buffer_begin_ = 0;
 };

@@ -50,7 +50,8 @@ class Verification {
       return damage(path, 0, "it does not continue the segment before it");
     is_whole_ = result_.segments > 0 && first.header.address == expected_.address;
     ++result_.segments;
-    FrameWalker walker(*file, 0, {superblock_.log_id, first.header.address, base_offset}, true);
+    FrameWalker walker(*file, 0, {superblock_.log_id, first.header.address, base_offset},
+                       Depth::bodies);
     for (;;) {
       const Found found = ONCE_TRY(walker.next());
       expected_ = walker.expected();

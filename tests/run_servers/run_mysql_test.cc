@@ -37,6 +37,9 @@ RunKind mariadb() {
       "[[do]]\nsql = \"UPDATE account SET balance = balance + 1 WHERE name = 'ann'\"\n[[do]]\n"
       "sql = \"SELECT balance, now(6) FROM account WHERE name = 'ann'\"\n"
       "into = { balance = \"integer\", at = \"timestamp\" }\n",
+      {"EXECUTE IMMEDIATE 'CREATE TRIGGER refuse BEFORE INSERT ON flow FOR EACH ROW IF NEW.id LIKE "
+       "''refuse%'' THEN SIGNAL SQLSTATE ''45000'' SET MYSQL_ERRNO = 31001, MESSAGE_TEXT = ''not "
+       "this one''; END IF'"},
       tables_in};
 }
 

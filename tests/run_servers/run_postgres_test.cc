@@ -33,6 +33,9 @@ RunKind postgres() {
           "price::text",
           "[[do]]\nsql = \"UPDATE account SET balance = balance + 1 WHERE name = 'ann' RETURNING "
           "balance, now()\"\ninto = { balance = \"integer\", at = \"timestamp\" }\n",
+          {"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.id LIKE "
+           "'refuse%' THEN RAISE EXCEPTION 'not this one'; END IF; RETURN NEW; END $$",
+           "CREATE TRIGGER refuse BEFORE INSERT ON flow FOR EACH ROW EXECUTE FUNCTION refuse()"},
           tables_in};
 }
 

@@ -27,6 +27,8 @@ struct RunKind {
   std::string printed_at = {};  // how a moment and an amount of `typed` are printed
   std::string printed_price = {};
   std::string read_balance = {};  // steps that add one to ann's balance and read it `into` balance
+  // Make the table `flow` refuse ids that begin with "refuse", with the words "not this one".
+  Lines refusing = {};
   // The tables of a place, read past the store, which would make its own.
   Lines (*tables_in)(const std::string& url) = nullptr;
 };
@@ -171,10 +173,36 @@ TEST_P(RunServer, what_a_column_refuses_is_parked_and_the_others_go_on) {
   EXPECT_EQ(answer.json()["applied"], good.size());
   EXPECT_EQ(answer.json()["parked"], bad.size());
   expect_books(good);
-  const Answer parked = run_once(
-      {"park", "ls", "--store", url_, "--scope", "deposits", "--limit", "0", "-o", "json"});
+  const Answer parked =
+      run_once({"park", "ls", "--store", url_, "--scope", "deposits", "-o", "jsonl"});
   SCOPED_TRACE(parked.out + parked.err);
   EXPECT_EQ(sql("SELECT count(*) FROM once_parked"), Lines{std::to_string(bad.size())});
+}
+
+// By statements one by one and by joined ones.
+TEST_P(RunServer, what_a_trigger_raises_parks_its_message_and_the_others_go_on_in_order) {
+  for (const std::string& statement : GetParam().refusing) define(statement);
+  std::string lines;
+  Lines good, refused;
+  for (int i = 0; i < 90; ++i) {
+    const bool is_refused = i % 9 == 4;
+    (is_refused ? refused : good).push_back((is_refused ? "refuse " : "good ") + std::to_string(i));
+    lines += line(is_refused ? refused.back() : good.back());
+  }
+  send(lines);
+  const Answer answer = run(plan(), {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["applied"], good.size());
+  EXPECT_EQ(answer.json()["parked"], refused.size());
+  expect_books(good);
+  Lines parked;
+  const Answer listed =
+      run_once({"park", "ls", "--store", url_, "--scope", "deposits", "--all", "-o", "json"});
+  for (const Json& row : listed.json()) {
+    parked.push_back(row["id"]);
+    EXPECT_NE(row["reason"].get<std::string>().find("not this one"), std::string::npos) << row;
+  }
+  EXPECT_EQ(parked, refused);
 }
 
 TEST_P(RunServer, what_the_database_does_not_know_is_told_with_its_line) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "store/mysql/error.h"
 #include "store/sql/kept_values.h"
 
 namespace once {
@@ -44,8 +45,9 @@ class BulkStatement {
   // `values` row by row, all of the same types. Answers how many rows they touched together; unset:
   // one of them failed, those behind it were not run, and nobody says which it was.
   std::optional<std::int64_t> run(std::span<const Value> values, std::size_t rows);
-  unsigned code() const { return mysql_stmt_errno(handle_); }
-  std::string text() const { return mysql_stmt_error(handle_); }
+  MysqlFailure failure() const {
+    return {mysql_stmt_errno(handle_), mysql_stmt_sqlstate(handle_), mysql_stmt_error(handle_)};
+  }
 
  private:
   explicit BulkStatement(MYSQL_STMT* handle) : handle_(handle) {}

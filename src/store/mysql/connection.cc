@@ -96,12 +96,13 @@ Result<std::unique_ptr<MysqlConnection>> MysqlConnection::open(const MysqlAddres
   if (mysql_real_connect(handle, address.socket.empty() ? address.host.c_str() : nullptr,
                          address.user.c_str(), address.password.c_str(), address.database.c_str(),
                          address.port, file(address.socket), flags) == nullptr)
-    return fail(error_from_mysql(mysql_errno(handle), SqlStage::open, connection->where_, "connect",
-                                 mysql_error(handle)));
+    return fail(error_from_mysql({mysql_errno(handle), mysql_sqlstate(handle), mysql_error(handle)},
+                                 SqlStage::open, connection->where_, "connect"));
   // The library goes on in plain text with a server that cannot encrypt.
   if (enforce && mysql_get_ssl_cipher(handle) == nullptr)
-    return fail(error_from_mysql(CR_SSL_CONNECTION_ERROR, SqlStage::open, connection->where_,
-                                 "connect", "SSL is required, and the server does not offer it"));
+    return fail(error_from_mysql(
+        {CR_SSL_CONNECTION_ERROR, {}, "SSL is required, and the server does not offer it"},
+        SqlStage::open, connection->where_, "connect"));
   connection->knows_bulk_ = BulkStatement::is_known_to(*handle);
   connection->knows_loops_ =
       connection->knows_bulk_ && mysql_get_server_version(handle) >= version_with_json_table;
@@ -126,18 +127,18 @@ MysqlConnection::~MysqlConnection() {
 
 Error MysqlConnection::error(SqlStage stage, std::string_view statement) {
   const unsigned code = mysql_errno(&handle_);
-  if (code == 0) return error(stage, statement, 2013, "the connection is closed");
-  return error(stage, statement, code, mysql_error(&handle_));
+  if (code == 0)
+    return error(stage, statement, {.code = CR_SERVER_LOST, .text = "the connection is closed"});
+  return error(stage, statement, {code, mysql_sqlstate(&handle_), mysql_error(&handle_)});
 }
 
-Error MysqlConnection::error(SqlStage stage, std::string_view statement, unsigned code,
-                             std::string_view native) {
-  if (code >= 2000 && code < 2100) broken_ = true;
-  return error_from_mysql(code, stage, where_,
+Error MysqlConnection::error(SqlStage stage, std::string_view statement,
+                             const MysqlFailure& failure) {
+  if (failure.code >= 2000 && failure.code < 2100) broken_ = true;
+  return error_from_mysql(failure, stage, where_,
                           stage == SqlStage::commit
                               ? std::string("commit")
-                              : fmt::format("run \"{}\"", shortened(statement)),
-                          native);
+                              : fmt::format("run \"{}\"", shortened(statement)));
 }
 
 Result<MysqlConnection::Pieces> MysqlConnection::pieces_of(std::string_view statement) {
@@ -283,7 +284,7 @@ std::optional<Error> MysqlConnection::run_bulk(BulkStatement& bulk,
     watch(SqlStage::statement, pending.front().statement);
     return std::nullopt;
   }
-  return error(SqlStage::statement, pending.front().statement, bulk.code(), bulk.text());
+  return error(SqlStage::statement, pending.front().statement, bulk.failure());
 }
 
 std::optional<std::string> MysqlConnection::text_of_command(std::string_view statement) {
@@ -314,7 +315,7 @@ Result<std::int64_t> MysqlConnection::run_bulk(const std::string& statement,
   BulkStatement* const bulk = bulk_statement(statement);
   if (bulk == nullptr) return fail(error(SqlStage::statement, statement));
   const auto touched = bulk->run(values, rows);
-  if (!touched) return fail(error(SqlStage::statement, statement, bulk->code(), bulk->text()));
+  if (!touched) return fail(error(SqlStage::statement, statement, bulk->failure()));
   return *touched;
 }
 

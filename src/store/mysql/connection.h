@@ -145,7 +145,7 @@ class MysqlConnection final : public SqlConnection {
   void tell(const Pending& pending, Error error);
   void remember(const Status& done);
   Error error(SqlStage stage, std::string_view statement);
-  Error error(SqlStage stage, std::string_view statement, unsigned code, std::string_view native);
+  Error error(SqlStage stage, std::string_view statement, const MysqlFailure& failure);
 
   MYSQL handle_{};
   bool initialised_ = false;

@@ -30,7 +30,9 @@ Result<StatementShape> MysqlConnection::describe(std::string_view statement) {
   if (mysql_stmt_prepare(prepared.get(), text.data(), text.size()) != 0) {
     const unsigned code = mysql_stmt_errno(prepared.get());
     if (code != not_preparable)
-      return fail(error(SqlStage::statement, statement, code, mysql_stmt_error(prepared.get())));
+      return fail(
+          error(SqlStage::statement, statement,
+                {code, mysql_stmt_sqlstate(prepared.get()), mysql_stmt_error(prepared.get())}));
     shape.unchecked = "the server does not prepare statements of this kind";
     return shape;
   }

@@ -16,6 +16,8 @@ struct Meaning {
 constexpr std::string_view procedure_advice =
     "a procedure may neither commit nor do what commits by itself; take that out of it";
 
+constexpr Meaning refused{Remedy::park, "constraint", "the database refuses this write"};
+
 // What the client library says when the connection is gone, and the server when it goes.
 bool is_connection(unsigned code) {
   switch (code) {
@@ -44,9 +46,76 @@ bool is_untrusted(unsigned code, SqlStage stage, std::string_view native) {
           native.find("SSL is required") != std::string_view::npos);
 }
 
-Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
+// Errors that depend on the values of a statement and on the rows that these meet. States are not
+// enough: class 23 has the ambiguous column and class 21 the wrong number of columns.
+bool is_about_data(const MysqlFailure& failure) {
+  if (failure.state.starts_with("22")) return true;  // data exceptions
+  const unsigned code = failure.code;
+  if (code >= 3033 && code <= 3043) return true;  // geometries (MySQL)
+  if (code >= 3140 && code <= 3158) return true;  // JSON (MySQL)
+  if (code >= 3685 && code <= 3700) return true;  // regular expressions (MySQL)
+  if (code >= 4035 && code <= 4051) return true;  // JSON and GeoJSON (MariaDB)
+  switch (code) {
+    case 1022:  // duplicate key
+    case 1048:  // column cannot be null
+    case 1062:  // duplicate entry
+    case 1138:  // NULL where there can be none
+    case 1139:  // regular expression (MariaDB)
+    case 1169:
+    case 1172:  // SELECT INTO found several rows
+    case 1216:
+    case 1217:
+    case 1242:  // a subquery found several rows
+    case 1260:  // GROUP_CONCAT was cut
+    case 1263:  // NULL for a column that is not null
+    case 1264:  // out of range
+    case 1265:  // truncated
+    case 1292:  // incorrect value
+    case 1300:  // invalid character string
+    case 1301:  // the result of a function is too large
+    case 1321:  // a function came to its end without RETURN
+    case 1329:  // FETCH found no row
+    case 1339:  // no case of CASE
+    case 1364:  // no default value
+    case 1365:  // division by 0
+    case 1366:  // incorrect value for column
+    case 1367:  // illegal value
+    case 1369:  // WITH CHECK OPTION of a view
+    case 1406:  // data too long
+    case 1411:  // incorrect value for a function
+    case 1416:  // geometry
+    case 1441:  // overflow of a moment
+    case 1451:
+    case 1452:  // foreign key
+    case 1467:
+    case 1525:  // incorrect value
+    case 1526:
+    case 1557:
+    case 1586:
+    case 1643:  // SIGNAL of a class of the user's
+    case 1644:
+    case 1690:  // out of range in an expression
+    case 1748:
+    case 1761:
+    case 1762:
+    case 1916:  // overflow in a conversion
+    case 3819:  // check constraint (MySQL)
+    case 4025:  // check constraint (MariaDB)
+    case 4076:  // GeoJSON
+    case 4176:  // JSON_TABLE: ERROR ON ...
+    case 4178:
+    case 4179: return true;
+    default: return false;
+  }
+}
+
+Meaning meaning_of(const MysqlFailure& failure, SqlStage stage) {
+  const unsigned code = failure.code;
+  const std::string_view native = failure.text;
   if (is_untrusted(code, stage, native))
     return {Remedy::stop, "denied", "check ssl, ssl-ca and the server's certificate"};
+  if (failure.state.starts_with("45"))
+    return refused;  // before its number, which the user may choose
   if (is_connection(code)) {
     // Without an answer to a commit, only the database knows.
     if (stage == SqlStage::commit)
@@ -57,6 +126,7 @@ Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
   if (native.find("No space left") != std::string_view::npos)
     return {stage == SqlStage::commit ? Remedy::recheck : Remedy::retry, "full",
             "free some space, then try again"};
+  if (is_about_data(failure)) return refused;
   switch (code) {
     case 1205:  // lock wait timeout
     case 1213:  // deadlock
@@ -83,29 +153,6 @@ Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
     case 1836: return {Remedy::stop, "denied", "is this a replica? Connect to the primary"};
     case 1399: return {Remedy::stop, "sql", procedure_advice};
     case 1049: return {Remedy::stop, "missing", "create the database first"};
-    case 1048:  // column cannot be null
-    case 1062:  // duplicate entry
-    case 1169:
-    case 1216:
-    case 1217:
-    case 1264:  // out of range
-    case 1265:  // truncated
-    case 1292:  // incorrect value
-    case 1300:  // invalid character string
-    case 1364:  // no default value
-    case 1366:  // incorrect value for column
-    case 1406:  // data too long
-    case 1451:
-    case 1452:  // foreign key
-    case 1467:
-    case 1526:
-    case 1557:
-    case 1586:
-    case 1644:  // SIGNAL
-    case 1690:  // out of range in an expression
-    case 3819:  // check constraint (MySQL)
-    case 4025:  // check constraint (MariaDB)
-      return {Remedy::park, "constraint", "the database refuses this write"};
     case 1030:
     case 1034:
     case 1194:
@@ -116,13 +163,13 @@ Meaning meaning_of(unsigned code, SqlStage stage, std::string_view native) {
 
 }  // namespace
 
-Error error_from_mysql(unsigned code, SqlStage stage, std::string_view where, std::string_view what,
-                       std::string_view native) {
-  const Meaning meaning = meaning_of(code, stage, native);
-  return {
-      meaning.remedy, std::string(meaning.tag),
-      fmt::format("{}: cannot {}: {} (error {}); {}", where, what, native, code, meaning.advice),
-      std::nullopt};
+Error error_from_mysql(const MysqlFailure& failure, SqlStage stage, std::string_view where,
+                       std::string_view what) {
+  const Meaning meaning = meaning_of(failure, stage);
+  return {meaning.remedy, std::string(meaning.tag),
+          fmt::format("{}: cannot {}: {} (error {}); {}", where, what, failure.text, failure.code,
+                      meaning.advice),
+          std::nullopt};
 }
 
 }  // namespace once

@@ -9,9 +9,15 @@
 
 namespace once {
 
-// The one place that says what an error number of MySQL or MariaDB (of the server, or of the client
-// library) means for us.
-Error error_from_mysql(unsigned code, SqlStage stage, std::string_view where, std::string_view what,
-                       std::string_view native);
+// What MySQL or MariaDB says of an error: the server, or the client library.
+struct MysqlFailure {
+  unsigned code;
+  std::string_view state = {};  // SQL state, five characters; empty: not known
+  std::string_view text = {};
+};
+
+// The one place that says what that means for us.
+Error error_from_mysql(const MysqlFailure& failure, SqlStage stage, std::string_view where,
+                       std::string_view what);
 
 }  // namespace once

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 namespace once {
@@ -23,6 +24,22 @@ bool is_connection(std::string_view state) {
          state == "57P03" || state == "57P05" || state == "25P03" || state == "25P04";
 }
 
+// The classes of PostgreSQL that say nothing about the values of a statement. All others do: a
+// value or a row that does not fit (22, 23, 44, 54), as many rows as a subquery, a CASE or a STRICT
+// cannot do with (20, 21, P0), what a trigger or a function says (09, 27, 38, 39, P0), and the
+// classes that PostgreSQL does not have: RAISE takes any state.
+constexpr std::array<std::string_view, 33> classes_of_others{
+    "00", "01", "02", "03", "08", "0A", "0B", "0F", "0L", "0P", "0Z",
+    "10", "24", "25", "26", "28", "2B", "2D", "2F", "34", "3B", "3D",
+    "3F", "40", "42", "53", "55", "57", "58", "72", "F0", "HV", "XX"};
+
+bool is_about_data(std::string_view state) {
+  const std::string_view kind = state.substr(0, 2);
+  if (state == "2F005") return true;  // a function came to its end without RETURN
+  return std::find(classes_of_others.begin(), classes_of_others.end(), kind) ==
+         classes_of_others.end();
+}
+
 Meaning meaning_of(std::string_view state, SqlStage stage) {
   if (is_connection(state)) {
     // Without an answer to a commit, only the database knows.
@@ -33,13 +50,12 @@ Meaning meaning_of(std::string_view state, SqlStage stage) {
   if (state == "40003")  // the server itself does not know
     return {Remedy::recheck, "lost", "the outcome is unknown; look up what is there"};
   const std::string_view kind = state.substr(0, 2);
+  if (is_about_data(state)) return {Remedy::park, "constraint", "the database refuses this write"};
   if (kind == "40" || state == "55P03" || state == "57014")
     return {Remedy::retry, "conflict", "another transaction was in the way; try again"};
   if (state == "53100") return {Remedy::retry, "full", "free some space, then try again"};
   if (kind == "53") return {Remedy::retry, "exhausted", "the server has no more resources"};
   if (kind == "25") return {Remedy::stop, "denied", "is this a standby? Connect to the primary"};
-  if (kind == "22" || kind == "23" || kind == "44" || kind == "54")
-    return {Remedy::park, "constraint", "the database refuses this write"};
   if (kind == "28") return {Remedy::stop, "denied", "check user and password"};
   if (state == "42501") return {Remedy::stop, "denied", "grant the rights that are missing"};
   if (state == "3D000") return {Remedy::stop, "missing", "create the database first"};

@@ -45,7 +45,30 @@ TEST(PostgresError, every_state_has_its_remedy) {
            {"58030", statement, Remedy::stop, "io"},
            {"XX000", statement, Remedy::stop, "io"},
            {"XX001", statement, Remedy::stop, "corrupt"},
-           {"P0001", statement, Remedy::stop, "sql"},
+           // What depends on the values of one message: its rows, its triggers, its functions.
+           {"P0001", statement, Remedy::park, "constraint"},
+           {"P0001", SqlStage::commit, Remedy::park, "constraint"},
+           {"P0002", statement, Remedy::park, "constraint"},
+           {"P0003", statement, Remedy::park, "constraint"},
+           {"P0004", statement, Remedy::park, "constraint"},
+           {"09000", statement, Remedy::park, "constraint"},
+           {"20000", statement, Remedy::park, "constraint"},
+           {"21000", statement, Remedy::park, "constraint"},
+           {"27000", statement, Remedy::park, "constraint"},
+           {"2F005", statement, Remedy::park, "constraint"},
+           {"38000", statement, Remedy::park, "constraint"},
+           {"39004", statement, Remedy::park, "constraint"},
+           {"44000", statement, Remedy::park, "constraint"},
+           {"45000", statement, Remedy::park, "constraint"},
+           {"54000", statement, Remedy::park, "constraint"},
+           {"SHOP1", statement, Remedy::park, "constraint"},
+           // What does not.
+           {"2D000", statement, Remedy::stop, "sql"},
+           {"2F002", statement, Remedy::stop, "sql"},
+           {"3F000", statement, Remedy::stop, "sql"},
+           {"0A000", statement, Remedy::stop, "sql"},
+           {"55000", statement, Remedy::stop, "sql"},
+           {"HV000", statement, Remedy::stop, "sql"},
        }) {
     const Error error = error_from_postgres(known.state, known.stage, "here", "work", "native\n");
     EXPECT_EQ(error.remedy, known.remedy) << known.state;

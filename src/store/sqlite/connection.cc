@@ -196,7 +196,7 @@ Result<Rows> Connection::rows(Statement& statement) {
   for (;;) {
     const int code = statement.step();
     if (code == SQLITE_DONE) return rows;
-    if (code != SQLITE_ROW) return fail(error(code, "run a statement"));
+    if (code != SQLITE_ROW) return fail(error_of(statement, code, "run a statement"));
     rows.push_back(statement.row());
   }
 }
@@ -231,6 +231,19 @@ void Connection::rollback() {
 
 Error Connection::error(int code, std::string_view what, SqliteStage stage) const {
   return error_from_sqlite(failure_of(code, handle_), stage, where_, what);
+}
+
+// A plain error can mean that it does not compile any more, since a table has changed; if it still
+// does, its values are to blame.
+Error Connection::error_of(const Statement& statement, int code, std::string_view what) {
+  if (code != SQLITE_ERROR) return error(code, what);
+  const std::string native = sqlite3_errmsg(handle_);
+  sqlite3_stmt* again = nullptr;
+  const bool compiles =
+      sqlite3_prepare_v2(handle_, statement.text(), -1, &again, nullptr) == SQLITE_OK;
+  sqlite3_finalize(again);
+  return error_from_sqlite({.code = code, .text = native},
+                           compiles ? SqliteStage::values : SqliteStage::statement, where_, what);
 }
 
 Result<int> Connection::checkpoint(int mode) {

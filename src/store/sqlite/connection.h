@@ -49,6 +49,7 @@ class Statement {
   std::size_t parameters() const {
     return static_cast<std::size_t>(sqlite3_bind_parameter_count(handle_));
   }
+  const char* text() const { return sqlite3_sql(handle_); }
   std::size_t columns() const { return static_cast<std::size_t>(sqlite3_column_count(handle_)); }
 
  private:
@@ -90,6 +91,8 @@ class Connection {
   void rollback();
 
   Error error(int code, std::string_view what, SqliteStage stage = SqliteStage::statement) const;
+  // The error of a statement that failed while it ran.
+  Error error_of(const Statement& statement, int code, std::string_view what);
   // Rows that the last INSERT, UPDATE or DELETE changed, and all since the connection was opened.
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   std::int64_t total_changes() const { return sqlite3_total_changes64(handle_); }

@@ -22,8 +22,11 @@ Meaning meaning_of_unopened(int system_error) {
   return {Remedy::stop, "missing", "check that the directory exists and may be written"};
 }
 
+constexpr Meaning refused{Remedy::park, "constraint", "the database refuses this write"};
+
 Meaning meaning_of(const SqliteFailure& failure, SqliteStage stage) {
   const int code = failure.code;
+  if (code == SQLITE_ERROR && stage == SqliteStage::values) return refused;
   if (code == SQLITE_CANTOPEN_ISDIR) return {Remedy::stop, "foreign", "this is a directory"};
   switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -48,7 +51,7 @@ Meaning meaning_of(const SqliteFailure& failure, SqliteStage stage) {
     case SQLITE_CANTOPEN: return meaning_of_unopened(failure.system_error);
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
-    case SQLITE_TOOBIG: return {Remedy::park, "constraint", "the database refuses this write"};
+    case SQLITE_TOOBIG: return refused;
     case SQLITE_AUTH:
       return {Remedy::stop, "sql",
               "a handler may neither end the transaction nor change the books of Once"};

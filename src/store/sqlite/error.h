@@ -10,8 +10,10 @@ struct sqlite3;
 
 namespace once {
 
-// What we were doing when SQLite answered with an error: only a commit leaves a doubt.
-enum class SqliteStage : std::uint8_t { open, statement, commit };
+// What we were doing when SQLite answered with an error: only a commit leaves a doubt. `values`: it
+// ran a statement that compiles, so that a plain error is about the values (malformed JSON, an
+// overflow).
+enum class SqliteStage : std::uint8_t { open, statement, values, commit };
 
 // What SQLite says of an error.
 struct SqliteFailure {

@@ -297,8 +297,9 @@ Result<std::int64_t> SqliteTransaction::run_now(std::string_view statement,
   int code = prepared.step();
   for (; code == SQLITE_ROW; code = prepared.step()) ++rows;
   if (code != SQLITE_DONE)
-    return fail(blamed_on(message_of(expect),
-                          writer().error(code, fmt::format("execute \"{}\"", statement))));
+    return fail(
+        blamed_on(message_of(expect),
+                  writer().error_of(prepared, code, fmt::format("execute \"{}\"", statement))));
   ONCE_TRY(check_still_open(statement));
   if (prepared.reads_only()) return rows;
   // A statement that changes no rows, such as one of the schema, leaves the count of another.

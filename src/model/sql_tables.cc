@@ -10,7 +10,7 @@
 namespace once {
 namespace {
 
-constexpr std::size_t names_max = 64;
+constexpr std::size_t names_max = 256;
 
 using Words = std::span<const std::string_view>;
 
@@ -28,17 +28,25 @@ constexpr std::array<std::string_view, 4> not_before_update{"for", "key", "do", 
 constexpr std::array<std::string_view, 8> ends{"set",   "where",     "order",  "limit",
                                                "value", "returning", "values", "select"};
 
+// Words before a bracket that are no routines. Others would only cost a look.
+constexpr std::array<std::string_view, 35> not_called{
+    "all",       "and",    "any",    "as",     "between", "by",    "case",   "conflict", "distinct",
+    "else",      "elsif",  "except", "exists", "from",    "group", "having", "if",       "in",
+    "intersect", "into",   "join",   "key",    "like",    "not",   "on",     "or",       "over",
+    "returning", "select", "some",   "then",   "union",   "using", "when",   "where"};
+
 struct Piece {
   std::string text;
   std::string word;  // in small letters; empty if it is quoted or a sign
-  std::string name;  // without quotes; empty if it cannot be one
+  std::string name;  // without quotes, folded; empty if it cannot be one
 };
 
 std::vector<Piece> pieces_of(std::string_view text, const SqlSyntax& syntax) {
   std::vector<Piece> pieces;
   split_sql(text, syntax, [&](SqlPiece piece, std::string_view part) {
     if (piece == SqlPiece::word) {
-      pieces.push_back({std::string(part), lower(part), std::string(part)});
+      const std::string small = lower(part);
+      pieces.push_back({std::string(part), small, syntax.folds_names ? small : std::string(part)});
       return;
     }
     const std::string_view name = name_in(part, syntax);
@@ -65,6 +73,8 @@ class Finder {
         take_one(/*is_routine=*/true);
       else if (verb == "delete" || (verb == "update" && !belongs_to_another()))
         take_many();
+      else
+        take_called();
     }
     return std::move(found_);
   }
@@ -87,30 +97,47 @@ class Finder {
     }
   }
 
+  // A name before a bracket, which begins here.
+  void take_called() {
+    const Piece& first = pieces_[at_];
+    if (first.name.empty() || is_one_of(first.word, not_called) || is_one_of(first.word, ends))
+      return;
+    SqlName name = name_here();
+    name.is_routine = stands_before_bracket();
+    if (name.is_routine) add(std::move(name));
+  }
+
+  bool stands_before_bracket() const { return next() != nullptr && next()->text == "("; }
+
   void take_many() {
     while (next() != nullptr && next()->text != ";" && !is_one_of(next()->word, ends)) {
       skip_modifiers();
-      if (auto name = take_name())
+      if (auto name = take_name()) {
+        name->is_routine = stands_before_bracket();
         add(std::move(*name));
-      else if (next() != nullptr && next()->text != ";" && !is_one_of(next()->word, ends))
+      } else if (next() != nullptr && next()->text != ";" && !is_one_of(next()->word, ends))
         ++at_;
     }
   }
 
-  // A name, and those that follow it behind points.
   std::optional<SqlName> take_name() {
     if (next() == nullptr || next()->name.empty() || is_one_of(next()->word, ends))
       return std::nullopt;
+    ++at_;
+    return name_here();
+  }
+
+  // The name that begins here, and those that follow it behind points.
+  SqlName name_here() {
     SqlName name;
     for (;;) {
-      ++at_;
       name.text += pieces_[at_].text;
       name.path.push_back(pieces_[at_].name);
       const bool goes_on = at_ + 2 < pieces_.size() && pieces_[at_ + 1].text == "." &&
                            !pieces_[at_ + 2].name.empty();
       if (!goes_on) return name;
       name.text += '.';
-      ++at_;
+      at_ += 2;
     }
   }
 

@@ -20,11 +20,12 @@ struct SqlSyntax {
   bool hash_comments = false;    // # to the end of the line
   bool spaced_dashes = false;    // -- begins a comment only if a blank follows
   bool nested_comments = false;  // /* /* */ */
+  bool folds_names = false;      // a name without quotes is meant in small letters
 };
 
 inline constexpr SqlSyntax sqlite_syntax{.backticks = true, .brackets = true};
 inline constexpr SqlSyntax postgres_syntax{
-    .dollar_quotes = true, .e_texts = true, .nested_comments = true};
+    .dollar_quotes = true, .e_texts = true, .nested_comments = true, .folds_names = true};
 // With the SQL mode that every connection of ours sets.
 inline constexpr SqlSyntax mysql_syntax{
     .backticks = true, .backslashes = true, .hash_comments = true, .spaced_dashes = true};

@@ -11,7 +11,7 @@
 namespace once {
 namespace {
 
-constexpr std::size_t tables_max = 200;
+constexpr std::size_t names_max = 1000;
 
 constexpr std::string_view table_sql =
     "SELECT t.TABLE_TYPE, t.ENGINE, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES AS e "
@@ -31,7 +31,7 @@ constexpr std::string_view routine_sql =
     "SELECT ROUTINE_DEFINITION FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = "
     "coalesce(?, DATABASE()) AND ROUTINE_NAME = ? AND ROUTINE_DEFINITION IS NOT NULL";
 
-// Tables, and what stands behind them: views, triggers, procedures.
+// Tables, and what stands behind them: views, triggers, procedures and functions.
 class Search {
  public:
   Search(SqlConnection& connection, const std::vector<SqlName>& names)
@@ -41,7 +41,7 @@ class Search {
     while (!due_.empty()) {
       const SqlName name = std::move(due_.front());
       due_.pop_front();
-      if (!seen_.insert({name.path, name.is_routine}).second || seen_.size() > tables_max) continue;
+      if (!seen_.insert({name.path, name.is_routine}).second || seen_.size() > names_max) continue;
       if (name.is_routine) {
         ONCE_TRY(follow(routine_sql, name));
         continue;

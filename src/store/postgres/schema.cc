@@ -215,6 +215,17 @@ Result<std::size_t> version_of(PgConnection& connection) {
 
 }  // namespace
 
+std::vector<std::string> postgres_own_tables() {
+  constexpr std::string_view made = "CREATE TABLE ";
+  std::vector<std::string> names;
+  for (const std::string_view step : postgres_schema_steps)
+    for (std::size_t at = step.find(made); at != std::string_view::npos; at = step.find(made, at)) {
+      at += made.size();
+      names.emplace_back(step.substr(at, step.find_first_of(" (", at) - at));
+    }
+  return names;
+}
+
 Status migrate_postgres(PgConnection& connection, std::string_view where) {
   const std::size_t newest = postgres_schema_steps.size();
   std::size_t version = ONCE_TRY(version_of(connection));

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/postgres/connection.h"
 
@@ -12,6 +14,9 @@ namespace once {
 // The steps by which the schema grew: step N makes version N + 1 out of version N. A step that was
 // released is never changed; a new database takes all of them.
 extern const std::array<std::string_view, 4> postgres_schema_steps;
+
+// The tables that these steps make.
+std::vector<std::string> postgres_own_tables();
 
 // Brings the schema to the newest version, in one transaction that only one program runs at a time.
 // A database of a newer Once is refused with the tag "newer".

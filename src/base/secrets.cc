@@ -63,6 +63,13 @@ bool is_secret_name(std::string_view name) {
                      [&](std::string_view mark) { return small.find(mark) != std::string::npos; });
 }
 
+bool holds_secret(const Url& url) {
+  return !url.password.empty() ||
+         std::any_of(url.parameters.begin(), url.parameters.end(), [](const auto& parameter) {
+           return is_secret_name(parameter.first) && !parameter.second.empty();
+         });
+}
+
 bool is_secret_variable(std::string_view name) {
   return name.starts_with("file:") || lower(name).find("key") != std::string::npos ||
          is_secret_name(name);

@@ -41,6 +41,10 @@ class Secrets {
 // Whether a parameter or property with this name holds a secret: `sasl.password`, `sslpassword`.
 bool is_secret_name(std::string_view name);
 
+// Whether a URL has a password, or a value of a parameter with the name of a secret.
+struct Url;
+bool holds_secret(const Url& url);
+
 // Whether a variable with this name holds a secret: DB_PASSWORD, API_KEY, or what a file of secrets
 // holds (`file:/run/secrets/db`).
 bool is_secret_variable(std::string_view name);

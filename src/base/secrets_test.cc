@@ -5,8 +5,8 @@
 #include <rapidcheck.h>
 
 #include <string>
-#include <vector>
 
+#include "base/secrets_testing.h"
 #include "base/url.h"
 
 namespace once {
@@ -74,48 +74,10 @@ TEST(Secrets, urls_that_nobody_told_about_lose_their_credentials) {
     EXPECT_EQ(without_credentials(text), text);
 }
 
-// Words that stand nowhere else, joined by what breaks URLs.
-struct Password {
-  std::vector<std::string> words;
-  std::string text;
-};
-
-Password make_password() {
-  static const std::vector<std::string> joints{"/", "?", "@", ":", "#",  "[",   "]",   "%",
-                                               "&", "=", " ", "'", "\\", "%2F", "%40", ","};
-  static const std::vector<std::string> known{"Zq7k", "Xw9m", "Vj4p", "Qh8t"};
-  Password password;
-  const auto count = *rc::gen::inRange<std::size_t>(1, known.size() + 1);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0) password.text += *rc::gen::elementOf(joints);
-    password.words.push_back(known[i]);
-    password.text += known[i];
-  }
-  return password;
-}
-
-std::string make_address(const std::string& password) {
-  const auto one_of = [](std::vector<std::string> of) { return *rc::gen::elementOf(of); };
-  const std::string scheme =
-      one_of({"kafka:", "postgresql:", "mysql:", "redis:", "amqp:", "", "POSTGRES:"});
-  const std::string host = one_of({"host", "host:9092", "[::1]:1", "[::1", "a:1,b:2", "", "::1"});
-  const std::string tail = one_of({"", "/", "/orders", "/orders?x=y", "?x", "/%zz", "/a?b=c&b=d"});
-  switch (*rc::gen::inRange(0, 5)) {
-    case 0: return scheme + "//me:" + password + "@" + host + tail;
-    case 1: return scheme + "//:" + password + "@" + host + tail;
-    case 2: return scheme + "//" + host + "/orders?sasl.password=" + password;
-    case 3: return "host=" + host + " password=" + password;
-    default: break;  // what comes behind it was forgotten
-  }
-  // Then an @ makes a whole URL of it, and nobody can know that what is behind is not a host.
-  RC_PRE(password.find('@') == std::string::npos);
-  return scheme + "//me:" + password;
-}
-
 TEST(Secrets, no_error_and_no_shown_url_holds_any_part_of_a_generated_password) {
   EXPECT_TRUE(rc::check([] {
-    const Password password = make_password();
-    const std::string address = make_address(password.text);
+    const testing::Password password = testing::make_password();
+    const std::string address = testing::make_address(password.text);
     std::string shown = shown_url(address);
     if (const auto url = parse_url(address); !url) shown += "\n" + url.error().text;
     for (const std::string& word : password.words)
@@ -126,8 +88,8 @@ TEST(Secrets, no_error_and_no_shown_url_holds_any_part_of_a_generated_password) 
 
 TEST(Secrets, address_that_is_repeated_in_a_text_loses_every_generated_password) {
   EXPECT_TRUE(rc::check([] {
-    const Password password = make_password();
-    const std::string address = make_address(password.text);
+    const testing::Password password = testing::make_password();
+    const std::string address = testing::make_address(password.text);
     const std::string text = redacted(address, "cannot open \"" + address + "\": no answer");
     for (const std::string& word : password.words)
       if (text.find(word) != std::string::npos) RC_FAIL(text);
@@ -136,7 +98,7 @@ TEST(Secrets, address_that_is_repeated_in_a_text_loses_every_generated_password)
 
 TEST(Secrets, password_of_a_url_that_can_be_opened_is_taken_out_of_any_text) {
   EXPECT_TRUE(rc::check([] {
-    const Password password = make_password();
+    const testing::Password password = testing::make_password();
     const auto url = parse_url("kafka://me:" + password.text + "@host/orders");
     RC_PRE(url.has_value());
     const std::string text =

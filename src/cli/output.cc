@@ -6,9 +6,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "base/file.h"
 #include "cli/exit_code.h"
@@ -33,10 +36,26 @@ std::size_t terminal_columns() {
   return size.ws_col;
 }
 
+// The member of an object that is a part of a message, as it is or in base64.
+bool belongs_to_message(std::string_view name) {
+  constexpr std::array<std::string_view, 7> parts{"id",      "id_base64", "key", "key_base64",
+                                                  "headers", "body",      "ids"};
+  return std::find(parts.begin(), parts.end(), name) != parts.end();
+}
+
 }  // namespace
 
 std::string line_of(const Json& json) {
   return printable_json(json.dump(-1, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
+Json redacted(Json json, const Secrets& secrets) {
+  if (json.is_string()) return secrets.redacted(json.get_ref<const std::string&>());
+  if (!json.is_structured()) return json;
+  for (auto item = json.begin(); item != json.end(); ++item)
+    if (!json.is_object() || !belongs_to_message(item.key()))
+      *item = redacted(std::move(*item), secrets);
+  return json;
 }
 
 Output::Output()
@@ -55,7 +74,7 @@ void Output::write_table(const Table& table) {
   write(table.text(color_, [this](std::string_view cell) { return shown(cell); }));
 }
 
-void Output::write_json(const Json& json) { write(line_of(json)); }
+void Output::write_json(Json json) { write(line_of(redacted(std::move(json), secrets))); }
 
 std::string Output::body_text(std::string_view bytes) const {
   return data_terminal_ ? printable(bytes) : std::string(bytes);
@@ -78,7 +97,7 @@ void Output::log(const LogLine& line) {
   std::string text;
   if (log_format == LogFormat::json) {
     Json object{{"time", time}, {"level", name_of(line.severity)}};
-    object.update(redacted(line.fields));
+    object.update(redacted(line.fields, secrets));
     text = line_of(object);
   } else {
     const bool is_error = line.severity == Severity::error && line.fields.contains("tag");
@@ -91,12 +110,6 @@ void Output::log(const LogLine& line) {
 
 void Output::log(Severity severity, std::string_view kind, std::string_view text) {
   log({system_clock().now_ms(), severity, std::string(text), {{"kind", kind}, {"text", text}}});
-}
-
-Json Output::redacted(Json fields) const {
-  for (auto& field : fields)
-    if (field.is_string()) field = secrets.redacted(field.get_ref<const std::string&>());
-  return fields;
 }
 
 void Output::talk(std::string_view sentence) {
@@ -124,7 +137,7 @@ void Output::complain(const Error& error) {
                          {"tag", error.tag},
                          {"remedy", name_of(error.remedy)},
                          {"exit_code", exit_code_of(error)}};
-    const std::string line = line_of(redacted(object));
+    const std::string line = line_of(redacted(object, secrets));
     std::fwrite(line.data(), 1, line.size(), stderr);
     return;
   }

@@ -37,9 +37,12 @@ struct LogLine {
 // that steer a terminal are escaped.
 std::string line_of(const Json& json);
 
+// JSON without secrets. What belongs to a message keeps every byte: its id, key, headers and body.
+Json redacted(Json json, const Secrets& secrets);
+
 // Where a command writes, and the only place where text leaves: data to stdout, talk to stderr.
-// What people read loses known secrets and what could steer their terminal here; JSON and bodies
-// that go to a program keep every byte. Belongs to `main`; used by one thread.
+// What people read loses known secrets and what could steer their terminal here, JSON loses known
+// secrets; bodies that go to a program keep every byte. Belongs to `main`; used by one thread.
 class Output {
  public:
   Output();  // looks at the terminal and the environment (NO_COLOR, TERM)
@@ -63,7 +66,7 @@ class Output {
   // Data. What cannot be written is told by `flush`.
   void write_line(std::string_view text);
   void write_table(const Table& table);
-  void write_json(const Json& json);
+  void write_json(Json json);
   // Several lines of our own words.
   void write_lines(std::string_view text) { write(text); }
   // Bytes of a message as they are written: on a terminal as it can show them.
@@ -87,7 +90,6 @@ class Output {
 
  private:
   void write(std::string_view text);
-  Json redacted(Json fields) const;
 
   bool data_terminal_ = false;
   bool color_ = false;

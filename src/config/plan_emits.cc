@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "base/secrets.h"
+#include "base/url.h"
 #include "config/plan_parts.h"
 #include "model/decimal.h"
 #include "model/json_text.h"
@@ -252,11 +254,42 @@ Status check_ids(const TomlTable& root, const std::vector<EmitRule>& emits) {
 
 }  // namespace
 
+namespace {
+
+// Whether a password or another secret is written out. Of variables only the default is.
+bool has_written_secret(std::string_view text) {
+  constexpr char variable = '\1';
+  std::string literal;
+  for (std::size_t begin = text.find("${"); begin != std::string_view::npos;
+       begin = text.find("${")) {
+    const std::size_t end = std::min(text.find('}', begin), text.size());
+    const std::string_view inside = text.substr(begin, end - begin);
+    const std::size_t otherwise = inside.find(":-");
+    literal += text.substr(0, begin);
+    literal += otherwise == std::string_view::npos ? std::string_view(&variable, 1)
+                                                   : inside.substr(otherwise + 2);
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  auto url = parse_url(literal.append(text));
+  if (!url) return false;  // nor can it be opened
+  std::erase(url->password, variable);
+  for (auto& [name, value] : url->parameters) std::erase(value, variable);
+  return holds_secret(*url);
+}
+
+}  // namespace
+
 Result<EmitTarget> parse_target(TomlFile& file, const toml::node& node, std::string_view what,
                                 const std::string& scope) {
   const auto* literal = node.as_string();
   if (literal == nullptr || literal->get().empty())
     return file.refuse(place_of(node), fmt::format("{} is a URL, where the message goes", what));
+  if (has_written_secret(literal->get()))
+    return file.refuse(
+        place_of(node),
+        fmt::format("{} has a password, and the store keeps the URL as it is written; write "
+                    "${{VARIABLE}} or ${{file:PATH}} for it, or name a file (properties=FILE)",
+                    what));
   EmitTarget made;
   made.place = place_of(node);
   made.to = ONCE_TRY(file.expanded(literal->get(), place_of(node)));

@@ -255,6 +255,37 @@ TEST(Plan, secrets_are_not_shown) {
   EXPECT_EQ(secrets.redacted("user u:geheim@db"), "user u:***@db");
 }
 
+// The store keeps the destination of each message as it is written.
+TEST(Plan, password_that_is_written_into_a_destination_is_refused_and_not_shown) {
+  const auto with = [](const std::string& to, const std::string& park) {
+    return parsed(fmt::format("{}[[emit]]\nto = \"{}\"\n[park]\nto = \"{}\"\n", whole, to, park),
+                  {{"USER", "me"},
+                   {"SECRET", "geheim77"},
+                   {"HOST", "h:9092"},
+                   {"file:/run/kafka", "geheim77"}});
+  };
+  for (const std::string url :
+       {"kafka://me:geheim77@h/t", "kafka://me:ge${SECRET}77@h/t",
+        "kafka://h/t?sasl.password=geheim77", "kafka://me:${MISSING:-geheim77}@h/t",
+        "kafka://me:geheim77@${HOST}/t"})
+    for (const bool in_park : {false, true}) {
+      const auto refused = with(in_park ? "file:data/a" : url, in_park ? url : "file:data/b");
+      ASSERT_FALSE(refused) << url;
+      EXPECT_NE(refused.error().text.find("properties=FILE"), std::string::npos)
+          << refused.error().text;
+      EXPECT_EQ(refused.error().text.find("geheim"), std::string::npos) << refused.error().text;
+    }
+  for (const std::string url :
+       {"kafka://${USER}:${SECRET}@${HOST}/t", "kafka://me:${file:/run/kafka}@h/t",
+        "kafka://me@h/t", "kafka://h/t?sasl.password=${SECRET}",
+        "kafka://h/t?properties=/run/kafka"}) {
+    const auto plan = with(url, "file:data/dead");
+    ASSERT_TRUE(plan) << url << plan.error().text;
+    for (const EmitTarget& target : plan->destinations())
+      EXPECT_EQ(target.destination.find("geheim"), std::string::npos) << target.destination;
+  }
+}
+
 TEST(Plan, value_of_a_variable_that_is_wrong_is_not_shown) {
   std::string text(whole);
   text += "\n[run]\norder = \"${ORDER}\"\n";

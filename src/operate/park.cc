@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/secrets.h"
 #include "base/url.h"
 #include "operate/failure.h"
 #include "operate/message_json.h"
@@ -146,7 +147,10 @@ const char* name_of(ParkChange::Action action) {
 
 Result<ParkChange> plan_replay(Books& books, const ParkSelection& selection,
                                const std::string& to) {
-  ONCE_TRY(parse_url(to));
+  if (holds_secret(ONCE_TRY(parse_url(to))))
+    return fail_usage(
+        "--to has a password, and the store keeps the URL until the messages are sent; put user "
+        "and password into a file that the URL names (properties=FILE)");
   ParkChange change = ONCE_TRY(change_of(ParkChange::Action::replay, books, selection));
   change.to = to;
   const std::int64_t horizon = ONCE_TRY(books.records().horizon_ms(change.scope));

@@ -366,6 +366,43 @@ TEST_F(Operator, replay_that_cannot_begin_changes_nothing) {
   EXPECT_TRUE(open()->outbox()->destinations().value().empty());
 }
 
+// The store would keep it, for everybody who may read its outbox.
+TEST_F(Operator, replay_to_a_url_with_a_password_is_refused_and_not_shown) {
+  const Json before = once_json({"park", "ls", "--all"});
+  for (const char* url : {"kafka://me:geheim77@localhost:1/t",
+                          "kafka://localhost:1/t?sasl.password=geheim77&sasl.username=me"}) {
+    const Answer refused =
+        once({"park", "replay", "--all", "--to", url, "--reason", "again", "-o", "json"});
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_TRUE(has(refused.err, "properties=FILE")) << refused.err;
+    EXPECT_FALSE(has(refused.err, "geheim77")) << refused.err;
+  }
+  EXPECT_EQ(once_json({"park", "ls", "--all"}), before);
+  EXPECT_EQ(open()->outbox()->destinations().value(), Strings{});
+}
+
+// Whatever wrote it there: another version, or a program.
+TEST_F(Operator, password_that_is_in_the_store_is_shown_by_no_format) {
+  {
+    auto store = open();
+    auto transaction = store->begin("payments").value();
+    ASSERT_TRUE(transaction->enqueue("run/p/kafka://me:geheim77@h/t",
+                                     {.id = "kafka://you:of-message@h", .body = "b"}));
+    ASSERT_TRUE(transaction->commit());
+  }
+  for (const char* format : {"json", "jsonl", "table"})
+    for (const Strings& words :
+         {Strings{"outbox", "ls"}, {"trace", "kafka://you:of-message@h"}, {"status"}}) {
+      Strings all = words;
+      all.insert(all.end(), {"-o", format});
+      const Answer shown = once(all);
+      EXPECT_EQ(shown.exit_code, 0) << shown.err;
+      EXPECT_FALSE(has(shown.out + shown.err, "geheim77")) << shown.out << shown.err;
+    }
+  const Json trace = once_json({"trace", "kafka://you:of-message@h"});
+  EXPECT_EQ(trace["id"], "kafka://you:of-message@h");
+}
+
 TEST_F(Operator, replay_that_was_killed_is_resumed_and_nothing_is_sent_twice) {
   open_account("ben");
   open_account("eve");

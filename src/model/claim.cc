@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/mutant.h"
+#include "model/fingerprint.h"
 #include "model/ledger.h"
 
 namespace once {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "model/canonical_json.h"
+#include "model/fingerprint.h"
 #include "model/json_fields.h"
 #include "model/schema_frame.h"
 #include "model/sha256.h"
@@ -15,9 +16,11 @@
 namespace once {
 namespace {
 
-constexpr std::uint8_t everything_version = 1;
-constexpr std::uint8_t json_version = 2;
-constexpr std::uint8_t first_fields_version = 16;  // and all above it
+// Of a part: it has bytes, is empty or absent.
+std::uint8_t kind_of(std::string_view part) {
+  if (part.data() == nullptr) return 2;
+  return part.empty() ? 1 : 0;
+}
 
 bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() &&
@@ -60,7 +63,11 @@ Fingerprint everything_of(const Delivery& delivery) {
   hash.field(delivery.key);
   hash.field(delivery.body);
   if (!delivery.headers.empty()) hash_headers(hash, delivery.headers);
-  return {everything_version, hash.digest128()};
+  const auto parts = static_cast<std::uint8_t>(3 * kind_of(delivery.key) + kind_of(delivery.body));
+  const auto version =
+      parts == 0 ? fingerprint_version::everything
+                 : static_cast<std::uint8_t>(fingerprint_version::everything_in_part + parts - 1);
+  return {version, hash.digest128()};
 }
 
 Fingerprint json_of(const Delivery& delivery) {
@@ -69,33 +76,42 @@ Fingerprint json_of(const Delivery& delivery) {
   const bool json = append_canonical_text(text, without_schema_frame(delivery.body));
   Sha256 hash(json ? "once fingerprint of JSON" : "once fingerprint of a body");
   hash.field(json ? std::string_view(text) : delivery.body);
-  return {json_version, hash.digest128()};
+  constexpr std::array<std::uint8_t, 3> versions{
+      fingerprint_version::json, fingerprint_version::json_empty, fingerprint_version::json_absent};
+  return {versions[kind_of(delivery.body)], hash.digest128()};
 }
 
 constexpr std::string_view header_prefix = "header:";
 
+std::optional<std::string> text_of(std::string_view part) {
+  return part.data() == nullptr ? std::nullopt : std::optional<std::string>(part);
+}
+
 // One field as text; unset if the message has none.
 std::optional<std::string> field_of(const Delivery& delivery, const Result<JsonFields>& json,
                                     std::string_view field) {
-  if (field == "key") return std::string(delivery.key);
+  if (field == "key") return text_of(delivery.key);
   if (field.starts_with(header_prefix)) {
     const std::string_view* value = delivery.header(field.substr(header_prefix.size()));
-    return value == nullptr ? std::nullopt : std::optional<std::string>(*value);
+    return value == nullptr ? std::nullopt : text_of(*value);
   }
   // Where the body is no JSON there are no fields to choose, and all of it is what it says.
-  if (!json) return std::string(delivery.body);
+  if (!json) return text_of(delivery.body);
   auto value = json->canonical(field, NumberSpelling::scientific);
   return value ? std::optional<std::string>(std::move(*value)) : std::nullopt;
 }
 
 // The version follows from the list of fields: ids that were recorded under another list are not
-// compared (but for one change in 240, by chance).
+// compared (but for one change in 240, by chance). Half of the versions away are those that fields
+// had while an absent one counted as empty.
 std::uint8_t version_of(const std::vector<std::string>& fields) {
   std::uint32_t hash = 2166136261u;
   for (const std::string& field : fields)
     for (const char byte : field + ",")
       hash = (hash ^ static_cast<unsigned char>(byte)) * 16777619u;
-  return static_cast<std::uint8_t>(first_fields_version + hash % (256 - first_fields_version));
+  constexpr std::uint32_t versions = 256 - fingerprint_version::first_fields;
+  return static_cast<std::uint8_t>(fingerprint_version::first_fields +
+                                   (hash + versions / 2) % versions);
 }
 
 Fingerprint fields_of(const Delivery& delivery, const std::vector<std::string>& fields) {

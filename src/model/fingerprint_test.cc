@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/fingerprint.h"
+
 namespace once {
 namespace {
 
@@ -161,6 +163,44 @@ TEST(Fingerprint, of_chosen_fields_sees_these_and_no_others) {
   EXPECT_NE(fingerprint_by(rule, R"({"amount":5})", "k", "t"), plain);
   EXPECT_NE(fingerprint_by(rule, "text", "k", "t"), fingerprint_by(rule, "other", "k", "t"));
   EXPECT_NE(fingerprint_by("fields:/a", R"({"a":null})"), fingerprint_by("fields:/a", "{}"));
+}
+
+// A part that is absent is not an empty one; the digests stay what they were, so that rows which an
+// earlier version stored, for which both were the same, are no mismatches.
+TEST(Fingerprint, absent_is_not_empty_and_rows_of_earlier_versions_are_no_mismatches) {
+  const std::string_view absent;
+  for (const char* text : {"json", "everything", "fields:/a,key"}) {
+    const ContentRule rule = ContentRule::parse(text).value();
+    std::vector<Fingerprint> prints;
+    for (const std::string_view key : {absent, std::string_view(""), std::string_view("k")})
+      for (const std::string_view body : {absent, std::string_view(""), std::string_view("b")}) {
+        Delivery delivery;
+        delivery.key = rule.kind == ContentRule::Kind::json ? "same" : key;
+        delivery.body = body;
+        prints.push_back(fingerprint_of(delivery, rule));
+      }
+    for (std::size_t a = 0; a < prints.size(); ++a)
+      for (std::size_t b = 0; b < prints.size(); ++b) {
+        const bool same = rule.kind == ContentRule::Kind::json ? a % 3 == b % 3 : a == b;
+        EXPECT_EQ(contradicts(prints[a], prints[b]), !same) << text << " " << a << " " << b;
+        if (rule.kind == ContentRule::Kind::fields) continue;
+        // As an earlier version stored it.
+        const Fingerprint old{
+            rule.kind == ContentRule::Kind::json ? std::uint8_t{2} : std::uint8_t{1},
+            prints[a].digest};
+        EXPECT_FALSE(contradicts(old, prints[a])) << text << " " << a;
+        if (prints[a].digest != prints[b].digest) {
+          EXPECT_TRUE(contradicts(old, prints[b])) << text << " " << a << " " << b;
+        }
+      }
+  }
+  const ContentRule header = ContentRule::parse("fields:header:x").value();
+  const HeaderView with_empty{"x", ""};
+  const HeaderView with_none{"x", absent};
+  Delivery empty, none;
+  empty.headers = std::span(&with_empty, 1);
+  none.headers = std::span(&with_none, 1);
+  EXPECT_TRUE(contradicts(fingerprint_of(empty, header), fingerprint_of(none, header)));
 }
 
 TEST(Fingerprint, of_different_rules_is_never_compared) {

@@ -94,12 +94,6 @@ inline constexpr std::int64_t operations_max = 10'000;
                                       std::string_view reason);
 [[nodiscard]] std::string drop_note(std::int64_t number, std::string_view reason);
 
-// Whether two fingerprints contradict each other; what cannot be compared does not.
-constexpr bool contradicts(const Fingerprint& stored, const Fingerprint& offered) {
-  return stored.version != 0 && stored.version == offered.version &&
-         stored.digest != offered.digest;
-}
-
 // Times before 1970 count as 1970: a horizon of 0 has forgotten nothing.
 constexpr std::int64_t ledger_time(std::int64_t born_ms) {
   return std::max<std::int64_t>(born_ms, 0);

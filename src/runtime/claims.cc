@@ -10,6 +10,7 @@
 
 #include "base/mutant.h"
 #include "model/claim.h"
+#include "model/fingerprint.h"
 #include "model/ledger.h"
 #include "runtime/claims_engine.h"
 

@@ -21,6 +21,20 @@ std::optional<Outcome> outcome_of(const Error& error) {
   return parked(error.text);
 }
 
+// Where messages differ that do so by this rule. Only one digest is kept, so of several parts
+// nobody knows which.
+std::string difference_by(const ContentRule& content) {
+  switch (content.kind) {
+    case ContentRule::Kind::none: break;
+    case ContentRule::Kind::json: return "its body";
+    case ContentRule::Kind::everything: return "its key, its body or one of its headers";
+    case ContentRule::Kind::fields:
+      return fmt::format("{}{}", content.fields.size() == 1 ? "" : "at least one of ",
+                         fmt::join(content.fields, ", "));
+  }
+  return "nothing";
+}
+
 // Outcomes that only exist after a rollback.
 bool is_never_kept(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::retry || outcome.kind == Outcome::Kind::parked ||
@@ -186,9 +200,10 @@ std::string Lane::mismatch_reason(const Item& item, const Verdict& verdict) cons
                                               verdict.first_offset, verdict.first_partition);
   const ContentRule& content = parts_.options.content;
   return fmt::format(
-      "id \"{}\" was used {} for a message with other content; {} is compared (content = \"{}\"). "
-      "If both mean the same, compare less: content = \"fields:/amount,/currency\", or \"none\"",
-      item.id, first, content.explanation(), content.text());
+      "id \"{}\" was used {} for a message with other content: {} differs; {} is compared "
+      "(content = \"{}\"). If both mean the same, compare less: content = "
+      "\"fields:/amount,/currency\", or \"none\"",
+      item.id, first, difference_by(content), content.explanation(), content.text());
 }
 
 Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verdicts) {

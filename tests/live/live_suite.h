@@ -330,6 +330,30 @@ TEST_P(LiveSuite, H20_of_two_owners_of_one_partition_the_older_is_fenced) {
   EXPECT_EQ(effects(), ids_to(count));
 }
 
+// As after a restore: the number that the scope had belongs to another name.
+TEST_P(LiveSuite, names_are_looked_up_again_when_the_connection_was_lost) {
+  ChaosProxy proxy(server().port());
+  auto store = open(server().url_at(proxy.port()));
+  if (!store->traits().sql) return;  // Redis has names in its keys, and no numbers
+  send(0, 10);
+  ASSERT_TRUE(consume(*store, options()));
+  const std::string other = scope_ + " of another";
+  GetParam().administer(
+      fmt::format("UPDATE once_name SET name = '{}' WHERE name = '{}'", other, scope_),
+      server().url());
+  proxy.cut_all();
+  const Status again = consume(*store, options());
+  ASSERT_TRUE(again) << again.error().text;
+  EXPECT_EQ(statistics_.applied, 10u);
+  for (const std::string& scope : {scope_, other}) {
+    std::vector<std::string> ids;
+    const auto looking = open();
+    const std::vector<LedgerRecord> records = looking->records()->ledger(scope, "", 100).value();
+    for (const LedgerRecord& record : records) ids.push_back(record.id);
+    EXPECT_EQ(ids, ids_to(10)) << scope;
+  }
+}
+
 TEST_P(LiveSuite, a_server_that_is_away_is_waited_for) {
   send(0, 10);
   auto store = open();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "model/fingerprint.h"
 #include "model/message_view.h"
 
 namespace once {

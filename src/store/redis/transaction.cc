@@ -9,6 +9,7 @@
 #include "base/failpoint.h"
 #include "model/compact_id.h"
 #include "model/expectation.h"
+#include "model/fingerprint.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
 #include "model/message_view.h"

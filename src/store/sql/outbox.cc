@@ -65,7 +65,7 @@ Status ServerStore::check_fence(SqlConnection& connection, std::string_view dest
       {scope, partition}));
   const Position actual = answer->rows() == 0 ? Position{} : position_in(*answer, 0);
   if (fence == 0 || fence != actual.fence)
-    return fail(fenced_error(relay_scope, destination, {actual.offset, fence}, actual));
+    return fail(fenced(relay_scope, destination, {actual.offset, fence}, actual));
   return {};
 }
 

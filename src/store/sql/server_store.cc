@@ -48,8 +48,12 @@ Result<ServerStore::Lease> ServerStore::lend() {
 void ServerStore::give_back(std::unique_ptr<SqlConnection> connection) {
   const bool usable = connection->reset();
   const std::lock_guard lock(mutex_);
-  // One broken connection usually means that the server went away: the idle ones are of no use.
-  if (!usable) idle_.clear();
+  // One broken connection usually means that the server went away: the idle ones are of no use, and
+  // what comes back may be a restored database, in which names have other numbers.
+  if (!usable) {
+    idle_.clear();
+    names_.clear();
+  }
   if (usable && idle_.size() < options_.idle_connections_max)
     idle_.push_back(std::move(connection));
 }
@@ -69,6 +73,16 @@ Result<std::int64_t> ServerStore::number_of(std::string_view name) {
     return fail(Remedy::retry, "conflict", where_ + ": a name was taken away; try again");
   const std::lock_guard lock(mutex_);
   return names_.emplace(name, found->number(0, 0)).first->second;
+}
+
+// A fence that is not ours may be that of another database, which names have other numbers in.
+Error ServerStore::fenced(std::string_view scope, std::string_view partition, const Position& from,
+                          const Position& actual) {
+  {
+    const std::lock_guard lock(mutex_);
+    names_.clear();
+  }
+  return fenced_error(scope, partition, from, actual);
 }
 
 Result<std::int64_t> ServerStore::now_ms(SqlConnection& connection) {

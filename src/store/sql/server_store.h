@@ -131,6 +131,9 @@ class ServerStore : public Store,
   void give_back(std::unique_ptr<SqlConnection> connection);
   // The number of a name, made in a transaction of its own when it is new.
   Result<std::int64_t> number_of(std::string_view name);
+  // The error of who has lost a position; forgets the numbers of names.
+  Error fenced(std::string_view scope, std::string_view partition, const Position& from,
+               const Position& actual);
   // Runs `work(SqlConnection&)` in a transaction of its own; answers what it answers. A rival that
   // was in the way (a deadlock, say) is no reason to give up: nothing happened.
   template <class Work>
@@ -248,6 +251,7 @@ class ServerStore : public Store,
 
   std::mutex mutex_;  // taken with no other lock
   std::vector<std::unique_ptr<SqlConnection>> idle_;
+  // Forgotten when a connection was lost.
   std::map<std::string, std::int64_t, std::less<>> names_;
   // Statements whose tables were looked at, and when.
   std::map<std::string, std::chrono::steady_clock::time_point, std::less<>> checked_;

@@ -10,6 +10,7 @@
 #include "base/failpoint.h"
 #include "model/compact_id.h"
 #include "model/expectation.h"
+#include "model/fingerprint.h"
 #include "model/handler_statement.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
@@ -49,7 +50,7 @@ Status ServerTransaction::advance_now(std::string_view partition, const Position
     if ((*answer)->touched() == 1) return {};
     // Only to tell people, so without a lock: we hold some ourselves.
     const Position actual = ONCE_TRY(store_.read_position(scope_, name, ""));
-    return fail(fenced_error(scope_, name, from, actual));
+    return fail(store_.fenced(scope_, name, from, actual));
   };
   return send_advance(number, from, to, progress, check);
 }

@@ -60,10 +60,10 @@ Result<Receipt> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
   return partition_->outcome(ticket);
 }
 
-Result<Receipt> GroupCommit::append(const Stamp& stamp, std::span<const Message> messages) {
+Result<Receipt> GroupCommit::append(const Append& append) {
   Lock lock(mutex_);
   for (;;) {
-    const auto ticket = partition_->stage(stamp, messages);
+    const auto ticket = partition_->stage(append);
     if (ticket) return wait(lock, *ticket);
     if (ticket.error().tag != "backlog") return fail(ticket.error());
     if (!lead(lock)) landed_.wait(lock);

@@ -35,7 +35,10 @@ class GroupCommit {
 
   // Durable when they return.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
-  [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages);
+  [[nodiscard]] Result<Receipt> append(const Append& append);
+  [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages) {
+    return append(Append{.stamp = stamp, .messages = messages});
+  }
 
   // Durable record batches as they are on disk; see Reader::locate. Reads without the lock of the
   // partition, so appends go on meanwhile.

@@ -43,7 +43,7 @@ TEST(Partition, its_bytes_are_those_of_the_worked_example) {
   const std::string& bytes = bench.files.content(bench.segment(0));
   const FrameHeader snapshot = decode_frame_header(bytes).header;
   EXPECT_EQ(snapshot.kind, FrameKind::snapshot);
-  EXPECT_EQ(snapshot.version, 2u);
+  EXPECT_EQ(snapshot.version, 3u);
   EXPECT_EQ(snapshot.frame_bytes(), 108u);
   const FrameHeader enter = decode_frame_header(bytes.substr(108)).header;
   EXPECT_EQ(enter.kind, FrameKind::enter);

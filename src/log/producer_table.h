@@ -60,6 +60,12 @@ class ProducerTable {
   Result<Stamp> next_entry(std::string_view name,
                            const std::function<std::uint64_t()>& random) const;
 
+  // The stamp of a record batch that has only the low 15 bits of the epoch and 31 of the sequence,
+  // and whose sequences begin at 0 in each epoch, as those of Kafka's producers do. In our stamps
+  // they go on: the first of an epoch is behind all before it. Of all numbers that end in the same
+  // bits the one nearest to what the table has is meant.
+  Stamp widened(std::uint64_t producer, std::uint16_t epoch, std::uint32_t sequence) const;
+
   // The sequence behind the largest one of this producer; 0: it is not known.
   std::uint64_t next_sequence(std::string_view name) const;
 
@@ -101,6 +107,7 @@ class ProducerTable {
   struct Producer {
     std::string name;
     std::uint32_t epoch = 0;
+    std::uint64_t epoch_begin = 0;  // the sequence behind all that came before this epoch
     IntervalSet seen;
     bool active = true;           // since the segment began
     std::int64_t last_ms = 0;     // when it was last seen, if not active

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/mutant.h"
 #include "log/layout.h"
 #include "log/limits.h"
 #include "log/record_batch.h"
@@ -133,6 +134,8 @@ Status Reader::fill(Chunk& chunk, std::int64_t offset, const End& durable) {
     if (header.kind == FrameKind::data && header.end_offset() > offset) {
       if (!frame_body_is_good(header, rest.substr(0, frame_bytes)))
         return corrupt(place_.position, "the frame is damaged in its body");
+      // What cannot be opened is no reason to keep back what is in front of it.
+      if (header.version == compressed_version && !chunk.decoded.deliveries.empty()) break;
       const std::size_t before = chunk.decoded.deliveries.size();
       ONCE_TRY(decode_batch(rest.substr(frame_header_bytes, header.body_bytes), header.stamp, false,
                             chunk.decoded));
@@ -181,11 +184,12 @@ Result<StoredBatches> Reader::locate(std::int64_t offset, std::size_t bytes_max,
 // The batches in the open segment. What is not durable is not looked at: it may be half written.
 Status Reader::locate_here(StoredBatches& into, std::int64_t offset, std::size_t bytes_max,
                            const End& durable) {
+  const bool all = mutant(Mutant::unsynced_batches_handed_out);
   FrameWalker walker(*file_, place_.position, expected_at(place_), Depth::heads);
-  while (walker.expected().address < durable.address) {
+  while (all || walker.expected().address < durable.address) {
     const Found found = ONCE_TRY(walker.next());
     const FrameHeader& header = found.header;
-    if (found.flaw == Flaw::end) return {};
+    if (found.flaw == Flaw::end || (all && found.flaw != Flaw::none)) return {};
     if (found.flaw != Flaw::none)
       return corrupt(found.position, fmt::format("the frame is {}", name_of(found.flaw)));
     if (header.kind == FrameKind::data && header.end_offset() > offset) {

@@ -99,23 +99,8 @@ bool Partition::is_settled(const Ticket& ticket) const {
   return settled && (!*settled || is_settled(**settled));
 }
 
-Result<Receipt> Partition::outcome(const Ticket& ticket) {
-  if (ticket.held != 0) {
-    const auto found = held_.find(ticket.held);
-    if (found == held_.end())
-      return fail(Remedy::retry, "gap",
-                  fmt::format("{}: the messages before {} did not come in time", directory_,
-                              ticket.stamp.sequence));
-    if (!found->second.settled) {
-      if (poison_) return fail(poisoned(Remedy::recheck));
-      return fail(Remedy::retry, "pending", "waits for the messages before it");
-    }
-    const Result<Ticket> settled = *found->second.settled;
-    Result<Receipt> answer = settled ? outcome(*settled) : fail(settled.error());
-    const bool is_known = answer || answer.error().tag != "pending";
-    if (is_known && --found->second.tickets == 0) held_.erase(found);
-    return answer;
-  }
+Result<Verdict> Partition::verdict(const Ticket& ticket) {
+  if (ticket.held != 0) return verdict_of_held(ticket);
   if (ticket.group > landed_group_) {
     if (poison_) return fail(poisoned(Remedy::recheck));
     return fail(Remedy::retry, "pending", "not yet durable: sync first");
@@ -126,33 +111,81 @@ Result<Receipt> Partition::outcome(const Ticket& ticket) {
     if (ticket.group <= forgotten_group_)
       return fail(Remedy::recheck, "forgotten", "asked too late what became of it");
   }
-  Receipt receipt = ticket.receipt;
-  if (receipt.offset < 0) {
-    // Long ago: look it up in the log. What retention deleted stays -1.
-    const auto found =
-        ONCE_TRY(reader_.find(ticket.stamp.producer, ticket.stamp.sequence, durable_));
-    receipt.offset = found.value_or(-1);
+  return ticket.verdict;
+}
+
+Result<Verdict> Partition::verdict_of_held(const Ticket& ticket) {
+  const auto found = held_.find(ticket.held);
+  if (found == held_.end())
+    return fail(Remedy::retry, "gap",
+                fmt::format("{}: the messages before {} did not come in time", directory_,
+                            ticket.verdict.stamp.sequence));
+  if (!found->second.settled) {
+    if (poison_) return fail(poisoned(Remedy::recheck));
+    return fail(Remedy::retry, "pending", "waits for the messages before it");
   }
-  return receipt;
+  const Result<Ticket> settled = *found->second.settled;
+  Result<Verdict> answer = settled ? verdict(*settled) : fail(settled.error());
+  const bool is_known = answer || answer.error().tag != "pending";
+  if (is_known && --found->second.tickets == 0) held_.erase(found);
+  return answer;
+}
+
+Result<Receipt> Partition::outcome(const Ticket& ticket) {
+  Verdict judged = ONCE_TRY(verdict(ticket));
+  if (judged.needs_lookup()) {
+    ONCE_TRY(look_up(judged, reader_, durable_));
+    ONCE_TRY(confirm(judged));
+  }
+  return judged.receipt();
+}
+
+Status Partition::confirm(const Verdict& verdict) const {
+  if (!verdict.needs_lookup() || first_offset() > 0) return {};
+  return fail(Remedy::stop, "corrupt",
+              fmt::format("{} knows that producer {:x} sent messages from {} on, and has none of "
+                          "them, though nothing was deleted; verify it",
+                          directory_, verdict.stamp.producer, verdict.stamp.sequence));
 }
 
 Result<std::optional<Message>> Partition::last_message(std::string_view producer) {
+  const auto place = last_place(producer);
+  return place ? read_last(*place, reader_, durable_) : std::optional<Message>();
+}
+
+std::optional<LastPlace> Partition::last_place(std::string_view producer) const {
   const std::uint64_t next = table_.next_sequence(producer);
   if (next == 0) return std::nullopt;
-  const std::uint64_t id = table_.id_of(producer);
-  auto offset = table_.offset_of(id, next - 1);
-  if (!offset) offset = ONCE_TRY(reader_.find(id, next - 1, durable_));
-  if (!offset || *offset < first_offset()) return std::nullopt;
-  const ReadResult found = ONCE_TRY(reader_.read(*offset, 1, durable_));
-  if (found.deliveries.empty()) return std::nullopt;
-  return message_of(found.deliveries.front());
+  LastPlace last{table_.id_of(producer), next - 1, std::nullopt};
+  const auto places = table_.places_of(last.producer, {next - 1, next});
+  if (!places.empty())
+    last.offset = places.front().offset +
+                  static_cast<std::int64_t>(next - 1 - places.front().sequences.begin);
+  return last;
+}
+
+Result<std::optional<Message>> read_last(const LastPlace& last, Reader& reader,
+                                         const End& durable) {
+  std::optional<std::int64_t> offset = last.offset;
+  if (!offset) {
+    const Interval wanted{last.sequence, last.sequence + 1};
+    const auto found = ONCE_TRY(reader.find(last.producer, wanted, durable));
+    if (!found.empty()) offset = found.front().offset;
+  }
+  if (!offset) return std::nullopt;
+  const auto found = reader.read(*offset, 1, durable);
+  if (!found && found.error().tag == "gone" && *offset < ONCE_TRY(reader.first_offset()))
+    return std::nullopt;
+  if (!found) return fail(found.error());
+  if (found->deliveries.empty()) return std::nullopt;
+  return message_of(found->deliveries.front());
 }
 
 Result<Stamp> Partition::enter(std::string_view name) {
   const Ticket ticket = ONCE_TRY(stage_entry(name));
   ONCE_TRY(sync());
-  ONCE_TRY(outcome(ticket));
-  return ticket.stamp;
+  ONCE_TRY(verdict(ticket));
+  return ticket.verdict.stamp;
 }
 
 // --- writing

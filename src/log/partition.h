@@ -26,6 +26,7 @@
 #include "log/record_batch.h"
 #include "log/recovery.h"
 #include "log/superblock.h"
+#include "log/verdict.h"
 
 namespace once::log {
 
@@ -57,9 +58,19 @@ struct Append {
 struct Ticket {
   std::uint64_t group = 0;  // durable when this group is; 0: was durable before
   std::uint64_t held = 0;   // not 0: waits for its predecessors under this number
-  Stamp stamp;
-  Receipt receipt;
+  Verdict verdict;          // true once it is durable
 };
+
+// Which message is the last durable one of a producer, and where it is, if that is remembered.
+struct LastPlace {
+  std::uint64_t producer = 0;
+  std::uint64_t sequence = 0;
+  std::optional<std::int64_t> offset;
+};
+
+// Reads it; nothing when retention has deleted it.
+[[nodiscard]] Result<std::optional<Message>> read_last(const LastPlace& last, Reader& reader,
+                                                       const End& durable);
 
 // One partition of a topic: an append-only log of messages that knows its producers.
 //
@@ -95,8 +106,15 @@ class Partition {
   [[nodiscard]] Status sync();
 
   // What became of a ticket; "pending" (retry) while that is not known. To be asked for each
-  // ticket of a batch that was held, until it is known or given up.
+  // ticket of a batch that was held, until it is known or given up. May read the log.
   [[nodiscard]] Result<Receipt> outcome(const Ticket& ticket);
+
+  // The same for each message and without reading: places of originals that are not remembered are
+  // left open, to be looked up with another reader and then confirmed here.
+  [[nodiscard]] Result<Verdict> verdict(const Ticket& ticket);
+  // An original that was found keeps its place for good. One that was not found must have been
+  // deleted by retention, perhaps while it was looked for; anything else is "corrupt".
+  [[nodiscard]] Status confirm(const Verdict& verdict) const;
 
   // stage_entry, sync, outcome.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
@@ -133,6 +151,8 @@ class Partition {
   }
   // The last durable message of this producer; nothing when there is none, or it was deleted.
   [[nodiscard]] Result<std::optional<Message>> last_message(std::string_view producer);
+  // The same in two steps, the second of which needs no lock.
+  std::optional<LastPlace> last_place(std::string_view producer) const;
   // Producers that were last seen before this time may have been forgotten; 0: none was.
   std::int64_t producer_horizon_ms() const { return table_.horizon_ms(); }
 
@@ -180,13 +200,16 @@ class Partition {
   Partition(Files& files, Clock& clock, std::string directory, PartitionOptions options,
             Recovered recovered, std::unique_ptr<Watermark> watermark);
 
+  Result<Verdict> verdict_of_held(const Ticket& ticket);
   ProducerTable& staged_table(std::uint64_t producer);
   Stamp stamp_of(const RawBatch& batch);
   Result<Ticket> stage_guest();
   Result<Ticket> stage_checked(const Append& append);
   Result<Ticket> stage_mixed(const Append& append, const Check& check);
   tl::unexpected<Error> refusal(const Stamp& stamp, const Check& check) const;
-  Ticket stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count);
+  Ticket new_ticket(const Append& append) const;
+  Ticket stage_duplicate(const Stamp& stamp, std::uint32_t count);
+  void add_originals(Verdict& verdict, Interval sequences);
   void stage_fresh(const Append& append, std::int64_t now_ms);
   void stage_raw(const Stamp& stamp, const RawBatch& batch);
   Part& begin_part(FrameKind kind, const Stamp& sender);

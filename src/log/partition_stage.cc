@@ -31,14 +31,14 @@ Result<Ticket> Partition::stage(Append append) {
   if (poison_) return fail(poisoned(Remedy::stop));
   if (append.raw != nullptr) append.stamp = stamp_of(*append.raw);
   const Stamp& stamp = append.stamp;
-  if (append.count() == 0) return Ticket{0, 0, stamp, {next_offset_, 0}};
+  if (append.count() == 0) return Ticket{0, 0, new_ticket(append).verdict};
   const std::size_t bytes = ONCE_TRY(check_size(append));
   if (pending_.bytes.size() + bytes > group_bytes_max && !pending_.parts.empty())
     return fail(Remedy::retry, "backlog",
                 fmt::format("{}: {} bytes wait to be written; sync, then send again", directory_,
                             pending_.bytes.size()));
   if (stamp.producer == 0) {
-    const Ticket ticket{pending_.number, 0, stamp, {next_offset_, 0}};
+    Ticket ticket = new_ticket(append);
     stage_fresh(append, clock_.now_ms());
     return ticket;
   }
@@ -88,11 +88,11 @@ Result<Ticket> Partition::stage_checked(const Append& append) {
   const Check check = staged_table(stamp.producer).check(stamp, append.count(), options_.gaps);
   switch (check.kind) {
     case Check::Kind::fresh: {
-      const Ticket ticket{pending_.number, 0, stamp, {next_offset_, 0}};
+      Ticket ticket = new_ticket(append);
       stage_fresh(append, clock_.now_ms());
       return ticket;
     }
-    case Check::Kind::duplicate: return stage_duplicate(stamp, check, append.count());
+    case Check::Kind::duplicate: return stage_duplicate(stamp, append.count());
     case Check::Kind::mixed: return stage_mixed(append, check);
     case Check::Kind::gap:
     case Check::Kind::fenced:
@@ -116,15 +116,22 @@ Result<Ticket> Partition::stage_mixed(const Append& append, const Check& check) 
     opened = ONCE_TRY(messages_of(*append.raw));
   }
   const std::span<const Message> messages = append.raw != nullptr ? opened : append.messages;
-  Ticket ticket = stage_duplicate(stamp, check, append.count());
-  const bool first_is_fresh = check.fresh.front().begin == stamp.sequence;
-  if (first_is_fresh) ticket.receipt.offset = next_offset_;
-  ticket.group = pending_.number;
+  Ticket ticket{pending_.number, 0, {stamp, {}}};
+  std::vector<Run>& runs = ticket.verdict.runs;
   const std::int64_t now_ms = clock_.now_ms();
-  for (const Interval& part : check.fresh)
+  std::uint64_t next = stamp.sequence;
+  for (const Interval& part : check.fresh) {
+    if (next < part.begin) add_originals(ticket.verdict, {next, part.begin});
+    const auto begin = static_cast<std::uint32_t>(part.begin - stamp.sequence);
+    const auto count = static_cast<std::uint32_t>(part.end - part.begin);
+    runs.push_back({begin, count, false, next_offset_});
     stage_fresh({.stamp = {stamp.producer, stamp.epoch, part.begin},
-                 .messages = messages.subspan(part.begin - stamp.sequence, part.end - part.begin)},
+                 .messages = messages.subspan(begin, count)},
                 now_ms);
+    next = part.end;
+  }
+  const std::uint64_t end = stamp.sequence + append.count();
+  if (next < end) add_originals(ticket.verdict, {next, end});
   return ticket;
 }
 
@@ -162,16 +169,26 @@ ProducerTable& Partition::staged_table(std::uint64_t producer) {
   return staged_guests_.knows(producer) ? staged_guests_ : staged_;
 }
 
+// All messages are new.
+Ticket Partition::new_ticket(const Append& append) const {
+  return {pending_.number, 0, {append.stamp, {{0, append.count(), false, next_offset_}}}};
+}
+
 // The messages were appended or staged before. They are answered when that is durable.
-Ticket Partition::stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count) {
-  Ticket ticket{last_group(), 0, stamp, {-1, check.duplicates}};
+Ticket Partition::stage_duplicate(const Stamp& stamp, std::uint32_t count) {
+  Ticket ticket{last_group(), 0, {stamp, {}}};
   const ProducerTable& durable = guests_.knows(stamp.producer) ? guests_ : table_;
   if (mutant(Mutant::table_before_durable) ||
       durable.has_all(stamp.producer, stamp.sequence, count))
     ticket.group = 0;
-  if (const auto offset = staged_table(stamp.producer).offset_of(stamp.producer, stamp.sequence))
-    ticket.receipt.offset = *offset;
+  add_originals(ticket.verdict, {stamp.sequence, stamp.sequence + count});
   return ticket;
+}
+
+void Partition::add_originals(Verdict& verdict, Interval sequences) {
+  const std::uint64_t producer = verdict.stamp.producer;
+  add_duplicates(verdict.runs, verdict.stamp.sequence, sequences,
+                 staged_table(producer).places_of(producer, sequences));
 }
 
 // A new frame at the end of the pending group, with room for its header.
@@ -253,7 +270,7 @@ Result<Ticket> Partition::stage_entry(std::string_view name) {
   ONCE_ASSERT(staged_.apply_entry(name, stamp.producer, stamp.epoch, next_offset_));
   // Whoever was held under the old epoch is fenced now.
   if (!held_.empty()) release_held(stamp.producer);
-  return Ticket{pending_.number, 0, stamp, {next_offset_, 0}};
+  return Ticket{pending_.number, 0, {stamp, {}}};
 }
 
 // Nothing is written: whoever comes without a name does not come again after this process.
@@ -271,7 +288,7 @@ Result<Ticket> Partition::stage_guest() {
     ONCE_ASSERT(staged_guests_.apply_entry(name, id, 1, next_offset_));
     ONCE_ASSERT(guests_.apply_entry(name, id, 1, next_offset_));
     guest_ids_.push_back(id);
-    return Ticket{0, 0, {id, 1, 0}, {next_offset_, 0}};
+    return Ticket{0, 0, {{id, 1, 0}, {}}};
   }
   return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
 }
@@ -304,14 +321,14 @@ Result<Ticket> Partition::hold(const Append& append, std::size_t bytes, Error ga
   for (auto& [number, held] : held_)
     if (!held.settled && held.stamp == stamp && held.count == append.count()) {
       ++held.tickets;
-      return Ticket{0, number, stamp, {}};
+      return Ticket{0, number, {stamp, {}}};
     }
   if (held_.size() >= options_.hold_count_max || held_bytes_ + bytes > options_.hold_bytes_max)
     return fail(std::move(gap));
   const std::uint64_t number = held_next_++;
   held_.emplace(number, Held(append, bytes));
   held_bytes_ += bytes;
-  return Ticket{0, number, stamp, {}};
+  return Ticket{0, number, {stamp, {}}};
 }
 
 // Stages what was only waiting for its predecessors, in the order of its sequences.

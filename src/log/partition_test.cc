@@ -410,7 +410,7 @@ TEST(Partition, segments_are_rolled_and_each_starts_with_the_producers) {
     EXPECT_EQ(partition->read(offset, 1).value().deliveries.front().offset, offset);
   partition = bench.open();
   EXPECT_EQ(read_all(*partition), bodies(0, 30));
-  EXPECT_EQ(partition->stage(stamp, texts(0, 1)).value().receipt.duplicates, 1u);
+  EXPECT_EQ(partition->stage(stamp, texts(0, 1)).value().verdict.receipt().duplicates, 1u);
   EXPECT_EQ(partition->enter("p").value().sequence, 30u);
 }
 

@@ -75,14 +75,16 @@ bool ProducerTable::has_all(std::uint64_t producer, std::uint64_t sequence,
   return found != producers_.end() && found->second.seen.contains_all({sequence, sequence + count});
 }
 
-std::optional<std::int64_t> ProducerTable::offset_of(std::uint64_t producer,
-                                                     std::uint64_t sequence) const {
+std::vector<Placed> ProducerTable::places_of(std::uint64_t producer, Interval sequences) const {
+  std::vector<Placed> places;
   const auto found = producers_.find(producer);
-  if (found == producers_.end()) return std::nullopt;
-  for (const Range& range : found->second.ranges)
-    if (range.sequences.begin <= sequence && sequence < range.sequences.end)
-      return range.offset + static_cast<std::int64_t>(sequence - range.sequences.begin);
-  return std::nullopt;
+  if (found == producers_.end()) return places;
+  for (const Placed& range : found->second.ranges)
+    if (range.sequences.begin < sequences.end && sequences.begin < range.sequences.end)
+      places.push_back(range);
+  std::sort(places.begin(), places.end(),
+            [](const Placed& a, const Placed& b) { return a.sequences.begin < b.sequences.begin; });
+  return places;
 }
 
 Result<Stamp> ProducerTable::next_entry(std::string_view name,
@@ -135,9 +137,9 @@ std::uint64_t ProducerTable::id_of(std::string_view name) const {
   return found == ids_.end() ? 0 : found->second;
 }
 
-void ProducerTable::Producer::remember(const Range& range) {
+void ProducerTable::Producer::remember(const Placed& range) {
   if (!ranges.empty()) {
-    Range& last = ranges[newest];
+    Placed& last = ranges[newest];
     const auto length = static_cast<std::int64_t>(last.sequences.end - last.sequences.begin);
     if (last.sequences.end == range.sequences.begin && last.offset + length == range.offset) {
       last.sequences.end = range.sequences.end;

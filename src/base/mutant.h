@@ -47,6 +47,10 @@ enum class Mutant : std::uint8_t {
   relay_sends_by_number,          // numbers are drawn early, sequences are given at commit
   later_overtaken,                // a message overtakes one of its key that waits in the store
   later_handled_twice,            // two owners handle a waiting message
+  unsynced_batches_handed_out,    // a fetch sees what a power cut can take back
+  raw_batch_offset_not_set,       // the offsets of a record batch stay those of its sender
+  raw_batch_unchecked,            // bytes that were damaged on their way are stored
+  raw_sequence_not_widened,       // a new epoch's first batch is taken for an old one
   count_
 };
 

@@ -53,8 +53,11 @@ bool is_within_limits(const FrameHeader& header) {
 }
 
 bool is_known_version(const FrameHeader& header) {
-  return header.version == format_version ||
-         (header.kind == FrameKind::snapshot && header.version == snapshot_version);
+  if (header.kind == FrameKind::data)
+    return header.version == format_version || header.version == compressed_version;
+  if (header.kind == FrameKind::snapshot)
+    return header.version >= format_version && header.version <= snapshot_version;
+  return header.version == format_version;
 }
 
 }  // namespace

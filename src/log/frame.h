@@ -28,8 +28,10 @@ inline constexpr std::size_t frame_header_bytes = 92;
 inline constexpr std::size_t frame_end_bytes = 4;
 inline constexpr std::size_t frame_overhead_bytes = frame_header_bytes + frame_end_bytes;
 inline constexpr std::uint8_t format_version = 1;
-inline constexpr std::uint8_t snapshot_version = 2;  // of snapshots we write; 1 is still read
-inline constexpr std::int64_t sector_bytes = 512;    // what a disk writes whole or not at all
+// Frames whose body an older program cannot read have a later version, so that it says so.
+inline constexpr std::uint8_t compressed_version = 2;  // of data frames whose batch is compressed
+inline constexpr std::uint8_t snapshot_version = 3;    // of snapshots we write; 1 and 2 are read
+inline constexpr std::int64_t sector_bytes = 512;      // what a disk writes whole or not at all
 
 struct FrameHeader {
   FrameKind kind = FrameKind::data;

@@ -39,7 +39,7 @@ bool GroupCommit::lead(Lock& lock) {
   return true;
 }
 
-Result<Receipt> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
+Result<Verdict> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
   if (ticket.held == 0 && !partition_->is_settled(ticket) && ++staged_ >= wanted_ && leading_)
     gathered_.notify_one();
   const std::int64_t begin_ns = clock_.ticks_ns();
@@ -57,24 +57,38 @@ Result<Receipt> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
     if (late && !partition_->give_up(ticket) && !partition_->is_settled(ticket) && !lead(lock))
       landed_.wait(lock);
   }
-  return partition_->outcome(ticket);
+  return partition_->verdict(ticket);
 }
 
-Result<Receipt> GroupCommit::append(const Stamp& stamp, std::span<const Message> messages) {
-  Lock lock(mutex_);
-  for (;;) {
-    const auto ticket = partition_->stage(stamp, messages);
-    if (ticket) return wait(lock, *ticket);
-    if (ticket.error().tag != "backlog") return fail(ticket.error());
-    if (!lead(lock)) landed_.wait(lock);
-  }
+// Originals that are not remembered are looked up without the lock: appends go on meanwhile.
+Result<Verdict> GroupCommit::complete(Result<Verdict> verdict) {
+  if (!verdict || !verdict->needs_lookup()) return verdict;
+  const End end = durable();
+  ONCE_TRY(
+      readers_.use(any_offset, [&](Reader& reader) { return look_up(*verdict, reader, end); }));
+  const Lock lock(mutex_);
+  ONCE_TRY(partition_->confirm(*verdict));
+  return verdict;
+}
+
+Result<Verdict> GroupCommit::append(const Append& append) {
+  const auto staged_and_durable = [&]() -> Result<Verdict> {
+    Lock lock(mutex_);
+    for (;;) {
+      const auto ticket = partition_->stage(append);
+      if (ticket) return wait(lock, *ticket);
+      if (ticket.error().tag != "backlog") return fail(ticket.error());
+      if (!lead(lock)) landed_.wait(lock);
+    }
+  };
+  return complete(staged_and_durable());
 }
 
 Result<Stamp> GroupCommit::enter(std::string_view name) {
   Lock lock(mutex_);
   const auto ticket = ONCE_TRY(partition_->stage_entry(name));
   ONCE_TRY(wait(lock, ticket));
-  return ticket.stamp;
+  return ticket.verdict.stamp;
 }
 
 End GroupCommit::durable() {
@@ -101,8 +115,11 @@ std::uint64_t GroupCommit::next_sequence(std::string_view producer) {
 
 Result<std::optional<Message>> GroupCommit::last_message(std::string_view producer) {
   Lock lock(mutex_);
-  landed_.wait(lock, [&] { return !leading_; });
-  return partition_->last_message(producer);
+  const auto place = partition_->last_place(producer);
+  const End end = partition_->durable();
+  lock.unlock();
+  if (!place) return std::nullopt;
+  return readers_.use(any_offset, [&](Reader& reader) { return read_last(*place, reader, end); });
 }
 
 std::int64_t GroupCommit::producer_horizon_ms() {

@@ -33,9 +33,12 @@ class GroupCommit {
         hold_ms_max_(hold_ms_max),
         readers_([this] { return partition_->make_reader(); }) {}
 
-  // Durable when they return.
+  // Durable when they return. The verdict has each message, the receipt only their sum.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
-  [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages);
+  [[nodiscard]] Result<Verdict> append(const Append& append);
+  [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages) {
+    return ONCE_TRY(append(Append{.stamp = stamp, .messages = messages})).receipt();
+  }
 
   // Durable record batches as they are on disk; see Reader::locate. Reads without the lock of the
   // partition, so appends go on meanwhile.
@@ -55,7 +58,8 @@ class GroupCommit {
   bool lead(Lock& lock);
   void gather(Lock& lock);
   End durable();
-  Result<Receipt> wait(Lock& lock, const Ticket& ticket);
+  Result<Verdict> wait(Lock& lock, const Ticket& ticket);
+  Result<Verdict> complete(Result<Verdict> verdict);
 
   std::mutex mutex_;
   std::condition_variable landed_;

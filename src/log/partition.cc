@@ -20,24 +20,6 @@ namespace {
 
 constexpr std::size_t refused_groups_max = 1024;
 
-// No fewer bytes than the message takes as a record.
-std::size_t weight_of(const Message& message) {
-  std::size_t bytes =
-      64 + message.id.size() + view_of(message.key).size() + view_of(message.body).size();
-  for (const Header& header : message.headers)
-    bytes += 10 + header.name.size() + view_of(header.value).size();
-  return bytes;
-}
-
-Error poisoned(Remedy remedy, const std::string& directory, const Error& cause) {
-  if (cause.tag == "gone") return cause;
-  return {remedy, "poisoned",
-          fmt::format("{}: an earlier write failed ({}), so nobody knows what is on disk; open the "
-                      "log again",
-                      directory, cause.text),
-          std::nullopt};
-}
-
 // Once something was written, an error no longer means that nothing happened.
 tl::unexpected<Error> unknown(const Status& failed) {
   return fail(Remedy::recheck, failed.error().tag, failed.error().text);
@@ -93,260 +75,16 @@ Partition::Partition(Files& files, Clock& clock, std::string directory, Partitio
   pending_.number = 1;
 }
 
-// --- staging
-
-Result<Ticket> Partition::stage(const Stamp& stamp, std::span<const Message> messages) {
-  if (poison_) return fail(poisoned(Remedy::stop, directory_, *poison_));
-  Ticket ticket{0, 0, stamp, {next_offset_, 0}};
-  if (messages.empty()) return ticket;
-  std::size_t bytes = 0;
-  ONCE_TRY(check_size(messages, bytes));
-  if (pending_.bytes.size() + bytes > group_bytes_max && !pending_.parts.empty())
-    return fail(Remedy::retry, "backlog",
-                fmt::format("{}: {} bytes wait to be written; sync, then send again", directory_,
-                            pending_.bytes.size()));
-  if (stamp.producer == 0) {
-    ticket.group = pending_.number;
-    stage_fresh(stamp, messages, clock_.now_ms());
-    return ticket;
-  }
-  if (stamp.sequence > std::numeric_limits<std::uint64_t>::max() - messages.size())
-    return fail(Remedy::stop, "limit", fmt::format("sequence {} is too large", stamp.sequence));
-  auto staged = stage_checked(stamp, messages);
-  if (!staged && staged.error().tag == "gap" && options_.gaps == GapPolicy::hold)
-    return hold(stamp, messages, bytes, staged.error());
-  if (staged && !held_.empty()) release_held(stamp.producer);
-  return staged;
-}
-
-Status Partition::check_size(std::span<const Message> messages, std::size_t& bytes) const {
-  if (messages.size() > batch_count_max)
-    return fail(Remedy::stop, "limit",
-                fmt::format("{} messages in one append, at most {} are taken", messages.size(),
-                            batch_count_max));
-  for (const Message& message : messages) {
-    const std::size_t weight = weight_of(message);
-    bytes += weight;
-    // The exact size is only worth the work when it is close.
-    if ((weight > message_bytes_max || message.headers.size() > headers_max) &&
-        record_bytes(message, 0, static_cast<std::uint32_t>(messages.size())) == 0)
-      return fail(Remedy::park, "too_large",
-                  fmt::format("a message of {} bytes and {} headers; at most {} and {} are taken",
-                              weight, message.headers.size(), message_bytes_max, headers_max));
-  }
-  if (bytes > batch_bytes_max)
-    return fail(Remedy::stop, "limit",
-                fmt::format("{} bytes in one append, at most {} are taken; send fewer messages at "
-                            "a time",
-                            bytes, batch_bytes_max));
-  return {};
-}
-
-Result<Ticket> Partition::stage_checked(const Stamp& stamp, std::span<const Message> messages) {
-  const auto count = static_cast<std::uint32_t>(messages.size());
-  const Check check = staged_table(stamp.producer).check(stamp, count, options_.gaps);
-  switch (check.kind) {
-    case Check::Kind::fresh: {
-      const Ticket ticket{pending_.number, 0, stamp, {next_offset_, 0}};
-      stage_fresh(stamp, messages, clock_.now_ms());
-      return ticket;
-    }
-    case Check::Kind::duplicate: return stage_duplicate(stamp, check, count);
-    case Check::Kind::mixed: {
-      Ticket ticket = stage_duplicate(stamp, check, count);
-      const bool first_is_fresh = check.fresh.front().begin == stamp.sequence;
-      if (first_is_fresh) ticket.receipt.offset = next_offset_;
-      ticket.group = pending_.number;
-      const std::int64_t now_ms = clock_.now_ms();
-      for (const Interval& part : check.fresh)
-        stage_fresh({stamp.producer, stamp.epoch, part.begin},
-                    messages.subspan(part.begin - stamp.sequence, part.end - part.begin), now_ms);
-      return ticket;
-    }
-    case Check::Kind::gap:
-    case Check::Kind::fenced:
-    case Check::Kind::unknown:
-    case Check::Kind::limit: break;
-  }
-  return refusal(stamp, check);
-}
-
-tl::unexpected<Error> Partition::refusal(const Stamp& stamp, const Check& check) const {
-  const std::string who =
-      fmt::format("{}: producer {:x} epoch {}", directory_, stamp.producer, stamp.epoch);
-  if (check.kind == Check::Kind::fenced)
-    return fail(Remedy::stop, "fenced",
-                fmt::format("{} is over: epoch {} has entered", who, check.epoch));
-  if (check.kind == Check::Kind::limit)
-    return fail(Remedy::retry, "gap",
-                fmt::format("{} has {} holes in its sequence; send what is missing from {} on", who,
-                            intervals_max, check.next_sequence));
-  if (check.kind == Check::Kind::gap && check.next_sequence == 0)
-    return fail(Remedy::retry, "gap",
-                fmt::format("{} begins with sequence {}, but nothing of it is here: this log was "
-                            "made anew, or the messages before went elsewhere; send from 0 on, or "
-                            "restore the log",
-                            who, stamp.sequence));
-  if (check.kind == Check::Kind::gap)
-    return fail(Remedy::retry, "gap",
-                fmt::format("{} sent {} before {}; send what is missing first", who, stamp.sequence,
-                            check.next_sequence));
-  if (staged_.horizon_ms() > 0)
-    return fail(
-        Remedy::stop, "too_old",
-        fmt::format("{} is not known: producers last seen before {} ms were forgotten after "
-                    "retention had deleted their messages. Whether these messages are new "
-                    "cannot be told; enter again, and send only what was never sent",
-                    who, staged_.horizon_ms()));
-  return fail(Remedy::stop, "unknown", fmt::format("{} has never entered here; enter first", who));
-}
-
-ProducerTable& Partition::staged_table(std::uint64_t producer) {
-  return staged_guests_.knows(producer) ? staged_guests_ : staged_;
-}
-
-// The messages were appended or staged before. They are answered when that is durable.
-Ticket Partition::stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count) {
-  Ticket ticket{last_group(), 0, stamp, {-1, check.duplicates}};
-  const ProducerTable& durable = guests_.knows(stamp.producer) ? guests_ : table_;
-  if (mutant(Mutant::table_before_durable) ||
-      durable.has_all(stamp.producer, stamp.sequence, count))
-    ticket.group = 0;
-  if (const auto offset = staged_table(stamp.producer).offset_of(stamp.producer, stamp.sequence))
-    ticket.receipt.offset = *offset;
-  return ticket;
-}
-
-Partition::Part& Partition::open_part(const Stamp& stamp, std::int64_t time_ms) {
-  if (pending_.open) {
-    Part& last = pending_.parts.back();
-    const bool continues =
-        last.sender.producer == stamp.producer && last.sender.epoch == stamp.epoch &&
-        (stamp.producer == 0 || last.sender.sequence + last.batch.count() == stamp.sequence);
-    const std::size_t bytes = pending_.bytes.size() - last.begin;
-    if (continues && bytes < frame_bytes_goal) return last;
-    close_part();
-  }
-  Part& part = pending_.parts.emplace_back();
-  part.begin = pending_.bytes.size();
-  part.header.base_offset = next_offset_;
-  part.sender = stamp;
-  part.header.stamp = staged_guests_.knows(stamp.producer) ? Stamp{} : stamp;
-  pending_.bytes.grow(frame_header_bytes);
-  part.batch = BatchWriter(pending_.bytes, next_offset_, part.header.stamp, time_ms);
-  pending_.open = true;
-  return part;
-}
-
-void Partition::close_part() {
-  if (!pending_.open) return;
-  Part& part = pending_.parts.back();
-  part.header.record_count = part.batch.count();
-  part.header.time_max_ms = part.batch.time_max_ms();
-  pending_.bytes.grow(frame_end_bytes);
-  part.end = pending_.bytes.size();
-  pending_.open = false;
-}
-
-void Partition::stage_fresh(const Stamp& stamp, std::span<const Message> messages,
-                            std::int64_t now_ms) {
-  if (stamp.producer != 0)
-    ONCE_ASSERT(staged_table(stamp.producer)
-                    .apply(stamp, static_cast<std::uint32_t>(messages.size()), next_offset_));
-  Stamp next = stamp;
-  for (const Message& message : messages) {
-    const std::int64_t time_ms = message.timestamp_ms != 0 ? message.timestamp_ms : now_ms;
-    open_part(next, time_ms).batch.add(pending_.bytes, message, now_ms);
-    if (stamp.producer != 0) ++next.sequence;
-    ++next_offset_;
-  }
-}
-
-Result<Ticket> Partition::stage_entry(std::string_view name) {
-  if (poison_) return fail(poisoned(Remedy::stop, directory_, *poison_));
-  if (name.empty()) return stage_guest();
-  const Stamp stamp = ONCE_TRY(staged_.next_entry(name, options_.random));
-  close_part();
-  Part& part = pending_.parts.emplace_back();
-  part.begin = pending_.bytes.size();
-  part.header.kind = FrameKind::enter;
-  part.header.base_offset = next_offset_;
-  part.header.stamp = part.sender = stamp;
-  pending_.bytes.grow(frame_header_bytes);
-  pending_.bytes.append(name);
-  pending_.bytes.grow(frame_end_bytes);
-  part.end = pending_.bytes.size();
-  ONCE_ASSERT(staged_.apply_entry(name, stamp.producer, stamp.epoch, next_offset_));
-  // Whoever was held under the old epoch is fenced now.
-  if (!held_.empty()) release_held(stamp.producer);
-  return Ticket{pending_.number, 0, stamp, {next_offset_, 0}};
-}
-
-// Nothing is written: whoever comes without a name does not come again after this process.
-Result<Ticket> Partition::stage_guest() {
-  if (guest_ids_.size() >= guests_max) {
-    const std::uint64_t oldest = guest_ids_.front();
-    guest_ids_.pop_front();
-    staged_guests_.forget(std::span(&oldest, 1));
-    guests_.forget(std::span(&oldest, 1));
-  }
-  for (int draw = 0; draw < 100; ++draw) {
-    const std::uint64_t id = options_.random() >> 1;
-    const std::string name = fmt::format("{:x}", id);
-    if (id == 0 || staged_.knows(id) || staged_guests_.knows(id)) continue;
-    ONCE_ASSERT(staged_guests_.apply_entry(name, id, 1, next_offset_));
-    ONCE_ASSERT(guests_.apply_entry(name, id, 1, next_offset_));
-    guest_ids_.push_back(id);
-    return Ticket{0, 0, {id, 1, 0}, {next_offset_, 0}};
-  }
-  return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
-}
-
-// --- held batches
-
-Result<Ticket> Partition::hold(const Stamp& stamp, std::span<const Message> messages,
-                               std::size_t bytes, Error gap) {
-  for (auto& [number, held] : held_)
-    if (!held.settled && held.stamp == stamp && held.messages.size() == messages.size()) {
-      ++held.tickets;
-      return Ticket{0, number, stamp, {}};
-    }
-  if (held_.size() >= options_.hold_count_max || held_bytes_ + bytes > options_.hold_bytes_max)
-    return fail(std::move(gap));
-  const std::uint64_t number = held_next_++;
-  held_.emplace(number, Held{stamp, {messages.begin(), messages.end()}, bytes, 1, std::nullopt});
-  held_bytes_ += bytes;
-  return Ticket{0, number, stamp, {}};
-}
-
-// Stages what was only waiting for its predecessors, in the order of its sequences.
-void Partition::release_held(std::uint64_t producer) {
-  for (;;) {
-    Held* next = nullptr;
-    for (auto& [number, held] : held_)
-      if (!held.settled && held.stamp.producer == producer &&
-          (next == nullptr || held.stamp.sequence < next->stamp.sequence))
-        next = &held;
-    if (next == nullptr) return;
-    Result<Ticket> staged = stage_checked(next->stamp, next->messages);
-    if (!staged && staged.error().tag == "gap") return;
-    next->settled = std::move(staged);
-    held_bytes_ -= next->bytes;
-    next->messages.clear();
-    next->bytes = 0;
-  }
-}
-
-bool Partition::give_up(const Ticket& ticket) {
-  const auto found = held_.find(ticket.held);
-  if (found == held_.end() || found->second.settled) return false;
-  if (--found->second.tickets > 0) return true;
-  held_bytes_ -= found->second.bytes;
-  held_.erase(found);
-  return true;
-}
-
 // --- outcome
+
+Error Partition::poisoned(Remedy remedy) const {
+  if (poison_->tag == "gone") return *poison_;
+  return {remedy, "poisoned",
+          fmt::format("{}: an earlier write failed ({}), so nobody knows what is on disk; open the "
+                      "log again",
+                      directory_, poison_->text),
+          std::nullopt};
+}
 
 std::uint64_t Partition::last_group() const {
   if (!pending_.parts.empty()) return pending_.number;
@@ -361,25 +99,10 @@ bool Partition::is_settled(const Ticket& ticket) const {
   return settled && (!*settled || is_settled(**settled));
 }
 
-Result<Receipt> Partition::outcome(const Ticket& ticket) {
-  if (ticket.held != 0) {
-    const auto found = held_.find(ticket.held);
-    if (found == held_.end())
-      return fail(Remedy::retry, "gap",
-                  fmt::format("{}: the messages before {} did not come in time", directory_,
-                              ticket.stamp.sequence));
-    if (!found->second.settled) {
-      if (poison_) return fail(poisoned(Remedy::recheck, directory_, *poison_));
-      return fail(Remedy::retry, "pending", "waits for the messages before it");
-    }
-    const Result<Ticket> settled = *found->second.settled;
-    Result<Receipt> answer = settled ? outcome(*settled) : fail(settled.error());
-    const bool is_known = answer || answer.error().tag != "pending";
-    if (is_known && --found->second.tickets == 0) held_.erase(found);
-    return answer;
-  }
+Result<Verdict> Partition::verdict(const Ticket& ticket) {
+  if (ticket.held != 0) return verdict_of_held(ticket);
   if (ticket.group > landed_group_) {
-    if (poison_) return fail(poisoned(Remedy::recheck, directory_, *poison_));
+    if (poison_) return fail(poisoned(Remedy::recheck));
     return fail(Remedy::retry, "pending", "not yet durable: sync first");
   }
   if (ticket.group != 0) {
@@ -388,33 +111,81 @@ Result<Receipt> Partition::outcome(const Ticket& ticket) {
     if (ticket.group <= forgotten_group_)
       return fail(Remedy::recheck, "forgotten", "asked too late what became of it");
   }
-  Receipt receipt = ticket.receipt;
-  if (receipt.offset < 0) {
-    // Long ago: look it up in the log. What retention deleted stays -1.
-    const auto found =
-        ONCE_TRY(reader_.find(ticket.stamp.producer, ticket.stamp.sequence, durable_));
-    receipt.offset = found.value_or(-1);
+  return ticket.verdict;
+}
+
+Result<Verdict> Partition::verdict_of_held(const Ticket& ticket) {
+  const auto found = held_.find(ticket.held);
+  if (found == held_.end())
+    return fail(Remedy::retry, "gap",
+                fmt::format("{}: the messages before {} did not come in time", directory_,
+                            ticket.verdict.stamp.sequence));
+  if (!found->second.settled) {
+    if (poison_) return fail(poisoned(Remedy::recheck));
+    return fail(Remedy::retry, "pending", "waits for the messages before it");
   }
-  return receipt;
+  const Result<Ticket> settled = *found->second.settled;
+  Result<Verdict> answer = settled ? verdict(*settled) : fail(settled.error());
+  const bool is_known = answer || answer.error().tag != "pending";
+  if (is_known && --found->second.tickets == 0) held_.erase(found);
+  return answer;
+}
+
+Result<Receipt> Partition::outcome(const Ticket& ticket) {
+  Verdict judged = ONCE_TRY(verdict(ticket));
+  if (judged.needs_lookup()) {
+    ONCE_TRY(look_up(judged, reader_, durable_));
+    ONCE_TRY(confirm(judged));
+  }
+  return judged.receipt();
+}
+
+Status Partition::confirm(const Verdict& verdict) const {
+  if (!verdict.needs_lookup() || first_offset() > 0) return {};
+  return fail(Remedy::stop, "corrupt",
+              fmt::format("{} knows that producer {:x} sent messages from {} on, and has none of "
+                          "them, though nothing was deleted; verify it",
+                          directory_, verdict.stamp.producer, verdict.stamp.sequence));
 }
 
 Result<std::optional<Message>> Partition::last_message(std::string_view producer) {
+  const auto place = last_place(producer);
+  return place ? read_last(*place, reader_, durable_) : std::optional<Message>();
+}
+
+std::optional<LastPlace> Partition::last_place(std::string_view producer) const {
   const std::uint64_t next = table_.next_sequence(producer);
   if (next == 0) return std::nullopt;
-  const std::uint64_t id = table_.id_of(producer);
-  auto offset = table_.offset_of(id, next - 1);
-  if (!offset) offset = ONCE_TRY(reader_.find(id, next - 1, durable_));
-  if (!offset || *offset < first_offset()) return std::nullopt;
-  const ReadResult found = ONCE_TRY(reader_.read(*offset, 1, durable_));
-  if (found.deliveries.empty()) return std::nullopt;
-  return message_of(found.deliveries.front());
+  LastPlace last{table_.id_of(producer), next - 1, std::nullopt};
+  const auto places = table_.places_of(last.producer, {next - 1, next});
+  if (!places.empty())
+    last.offset = places.front().offset +
+                  static_cast<std::int64_t>(next - 1 - places.front().sequences.begin);
+  return last;
+}
+
+Result<std::optional<Message>> read_last(const LastPlace& last, Reader& reader,
+                                         const End& durable) {
+  std::optional<std::int64_t> offset = last.offset;
+  if (!offset) {
+    const Interval wanted{last.sequence, last.sequence + 1};
+    const auto found = ONCE_TRY(reader.find(last.producer, wanted, durable));
+    if (!found.empty()) offset = found.front().offset;
+  }
+  if (!offset) return std::nullopt;
+  const auto found = reader.read(*offset, 1, durable);
+  if (!found && found.error().tag == "gone" && *offset < ONCE_TRY(reader.first_offset()))
+    return std::nullopt;
+  if (!found) return fail(found.error());
+  if (found->deliveries.empty()) return std::nullopt;
+  return message_of(found->deliveries.front());
 }
 
 Result<Stamp> Partition::enter(std::string_view name) {
   const Ticket ticket = ONCE_TRY(stage_entry(name));
   ONCE_TRY(sync());
-  ONCE_TRY(outcome(ticket));
-  return ticket.stamp;
+  ONCE_TRY(verdict(ticket));
+  return ticket.verdict.stamp;
 }
 
 // --- writing
@@ -541,7 +312,7 @@ Status Partition::write_group() {
   std::int64_t position = tail_.position;
   for (Part& part : flight_.parts) {
     const std::size_t frame_bytes = part.end - part.begin;
-    if (part.header.kind == FrameKind::data)
+    if (part.header.kind == FrameKind::data && !part.is_raw)
       part.batch.finish(flight_.bytes, part.end - frame_end_bytes);
     part.header.log_id = superblock_.log_id;
     part.header.address = tail_.base_address + static_cast<std::uint64_t>(position);
@@ -667,7 +438,7 @@ Status Partition::retain() {
 }
 
 Status Partition::close() {
-  if (poison_) return fail(poisoned(Remedy::stop, directory_, *poison_));
+  if (poison_) return fail(poisoned(Remedy::stop));
   ONCE_ASSERT(!flying_);
   if (tail_.reserved_bytes > tail_.position) {
     ONCE_TRY(tail_.file->resize(tail_.position));

@@ -21,10 +21,12 @@
 #include "log/bytes.h"
 #include "log/frame.h"
 #include "log/producer_table.h"
+#include "log/raw_batch.h"
 #include "log/reader.h"
 #include "log/record_batch.h"
 #include "log/recovery.h"
 #include "log/superblock.h"
+#include "log/verdict.h"
 
 namespace once::log {
 
@@ -41,13 +43,34 @@ struct PartitionOptions {
   std::function<std::uint64_t()> random;
 };
 
+// What is appended at once, in order. Refers to what the caller has.
+struct Append {
+  Stamp stamp = {};  // of the first message; a record batch brings its own
+  std::span<const Message> messages = {};
+  const RawBatch* raw = nullptr;  // instead of messages
+
+  std::uint32_t count() const {
+    return raw != nullptr ? raw->header.count : static_cast<std::uint32_t>(messages.size());
+  }
+};
+
 // What `stage` gives for `outcome`. A plain value; it may be dropped.
 struct Ticket {
   std::uint64_t group = 0;  // durable when this group is; 0: was durable before
   std::uint64_t held = 0;   // not 0: waits for its predecessors under this number
-  Stamp stamp;
-  Receipt receipt;
+  Verdict verdict;          // true once it is durable
 };
+
+// Which message is the last durable one of a producer, and where it is, if that is remembered.
+struct LastPlace {
+  std::uint64_t producer = 0;
+  std::uint64_t sequence = 0;
+  std::optional<std::int64_t> offset;
+};
+
+// Reads it; nothing when retention has deleted it.
+[[nodiscard]] Result<std::optional<Message>> read_last(const LastPlace& last, Reader& reader,
+                                                       const End& durable);
 
 // One partition of a topic: an append-only log of messages that knows its producers.
 //
@@ -66,8 +89,13 @@ class Partition {
 
   // Checks the messages against everything appended or staged and puts the new ones into the
   // pending group. No disk access. Errors: "gap" (retry), "fenced", "unknown", "too_old",
-  // "poisoned" (stop), "too_large" (park), "backlog" (retry after a sync).
-  [[nodiscard]] Result<Ticket> stage(const Stamp& stamp, std::span<const Message> messages);
+  // "poisoned" (stop), "too_large" (park), "backlog" (retry after a sync); "mixed" (park) for a
+  // compressed record batch of which only some messages are new.
+  [[nodiscard]] Result<Ticket> stage(Append append);
+  [[nodiscard]] Result<Ticket> stage(const Stamp& stamp, std::span<const Message> messages) {
+    return stage(Append{.stamp = stamp, .messages = messages});
+  }
+  [[nodiscard]] Result<Ticket> stage(const RawBatch& batch) { return stage(Append{.raw = &batch}); }
 
   // The same for the entry of a producer; the stamp counts once the ticket's group is durable.
   // Without a name it is a guest: known while this object lives, and nothing of it is kept.
@@ -78,8 +106,15 @@ class Partition {
   [[nodiscard]] Status sync();
 
   // What became of a ticket; "pending" (retry) while that is not known. To be asked for each
-  // ticket of a batch that was held, until it is known or given up.
+  // ticket of a batch that was held, until it is known or given up. May read the log.
   [[nodiscard]] Result<Receipt> outcome(const Ticket& ticket);
+
+  // The same for each message and without reading: places of originals that are not remembered are
+  // left open, to be looked up with another reader and then confirmed here.
+  [[nodiscard]] Result<Verdict> verdict(const Ticket& ticket);
+  // An original that was found keeps its place for good. One that was not found must have been
+  // deleted by retention, perhaps while it was looked for; anything else is "corrupt".
+  [[nodiscard]] Status confirm(const Verdict& verdict) const;
 
   // stage_entry, sync, outcome.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
@@ -116,6 +151,8 @@ class Partition {
   }
   // The last durable message of this producer; nothing when there is none, or it was deleted.
   [[nodiscard]] Result<std::optional<Message>> last_message(std::string_view producer);
+  // The same in two steps, the second of which needs no lock.
+  std::optional<LastPlace> last_place(std::string_view producer) const;
   // Producers that were last seen before this time may have been forgotten; 0: none was.
   std::int64_t producer_horizon_ms() const { return table_.horizon_ms(); }
 
@@ -132,7 +169,8 @@ class Partition {
     Stamp sender;           // as in the header, or a guest, which the header does not name
     std::size_t begin = 0;  // in the group's bytes
     std::size_t end = 0;
-    BatchWriter batch;  // only for data
+    BatchWriter batch;    // only for messages
+    bool is_raw = false;  // a record batch as it came, with its own checksum
   };
   struct Group {
     std::uint64_t number = 0;
@@ -143,30 +181,46 @@ class Partition {
     // The producers with which a new segment begins, when the group needs one.
     std::optional<ProducerTable> next_table;
   };
+  // An append that waits for its predecessors, with a copy of its content.
   struct Held {
+    Held(const Append& append, std::size_t size);
+    Append append();  // valid until this is moved
+    void drop_content();
+
     Stamp stamp;
+    std::uint32_t count;
     std::vector<Message> messages;
-    std::size_t bytes = 0;
+    std::string raw_bytes = {};
+    std::optional<RawBatch> raw = std::nullopt;
+    std::size_t bytes;
     std::uint32_t tickets = 1;  // how many still ask for its outcome
-    std::optional<Result<Ticket>> settled;
+    std::optional<Result<Ticket>> settled = std::nullopt;
   };
 
   Partition(Files& files, Clock& clock, std::string directory, PartitionOptions options,
             Recovered recovered, std::unique_ptr<Watermark> watermark);
 
+  Result<Verdict> verdict_of_held(const Ticket& ticket);
   ProducerTable& staged_table(std::uint64_t producer);
+  Stamp stamp_of(const RawBatch& batch);
   Result<Ticket> stage_guest();
-  Result<Ticket> stage_checked(const Stamp& stamp, std::span<const Message> messages);
+  Result<Ticket> stage_checked(const Append& append);
+  Result<Ticket> stage_mixed(const Append& append, const Check& check);
   tl::unexpected<Error> refusal(const Stamp& stamp, const Check& check) const;
-  Ticket stage_duplicate(const Stamp& stamp, const Check& check, std::uint32_t count);
-  void stage_fresh(const Stamp& stamp, std::span<const Message> messages, std::int64_t now_ms);
+  Ticket new_ticket(const Append& append) const;
+  Ticket stage_duplicate(const Stamp& stamp, std::uint32_t count);
+  void add_originals(Verdict& verdict, Interval sequences);
+  void stage_fresh(const Append& append, std::int64_t now_ms);
+  void stage_raw(const Stamp& stamp, const RawBatch& batch);
+  Part& begin_part(FrameKind kind, const Stamp& sender);
+  void end_part(Part& part);
   Part& open_part(const Stamp& stamp, std::int64_t time_ms);
   void close_part();
-  Status check_size(std::span<const Message> messages, std::size_t& bytes) const;
-  Result<Ticket> hold(const Stamp& stamp, std::span<const Message> messages, std::size_t bytes,
-                      Error gap);
+  Result<std::size_t> check_size(const Append& append) const;
+  Result<Ticket> hold(const Append& append, std::size_t bytes, Error gap);
   void release_held(std::uint64_t producer);
   void take_back(const Error& error);
+  Error poisoned(Remedy remedy) const;
   bool needs_segment() const;
   void prepare_segment();
   Status make_room(std::int64_t bytes);

@@ -43,7 +43,7 @@ TEST(Partition, its_bytes_are_those_of_the_worked_example) {
   const std::string& bytes = bench.files.content(bench.segment(0));
   const FrameHeader snapshot = decode_frame_header(bytes).header;
   EXPECT_EQ(snapshot.kind, FrameKind::snapshot);
-  EXPECT_EQ(snapshot.version, 2u);
+  EXPECT_EQ(snapshot.version, 3u);
   EXPECT_EQ(snapshot.frame_bytes(), 108u);
   const FrameHeader enter = decode_frame_header(bytes.substr(108)).header;
   EXPECT_EQ(enter.kind, FrameKind::enter);
@@ -410,7 +410,7 @@ TEST(Partition, segments_are_rolled_and_each_starts_with_the_producers) {
     EXPECT_EQ(partition->read(offset, 1).value().deliveries.front().offset, offset);
   partition = bench.open();
   EXPECT_EQ(read_all(*partition), bodies(0, 30));
-  EXPECT_EQ(partition->stage(stamp, texts(0, 1)).value().receipt.duplicates, 1u);
+  EXPECT_EQ(partition->stage(stamp, texts(0, 1)).value().verdict.receipt().duplicates, 1u);
   EXPECT_EQ(partition->enter("p").value().sequence, 30u);
 }
 

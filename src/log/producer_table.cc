@@ -11,6 +11,18 @@
 #include "log/limits.h"
 
 namespace once::log {
+namespace {
+
+// The number with these low bits that is nearest to another one.
+std::uint64_t nearest(std::uint64_t low, unsigned bits, std::uint64_t to) {
+  const std::uint64_t step = std::uint64_t{1} << bits;
+  const std::uint64_t here = (to & ~(step - 1)) | low;
+  if (here < to && to - here > step / 2) return here + step;
+  if (here > to && here - to > step / 2 && here >= step) return here - step;
+  return here;
+}
+
+}  // namespace
 
 Check ProducerTable::check(const Stamp& stamp, std::uint32_t count, GapPolicy gaps) const {
   Check answer;
@@ -63,14 +75,16 @@ bool ProducerTable::has_all(std::uint64_t producer, std::uint64_t sequence,
   return found != producers_.end() && found->second.seen.contains_all({sequence, sequence + count});
 }
 
-std::optional<std::int64_t> ProducerTable::offset_of(std::uint64_t producer,
-                                                     std::uint64_t sequence) const {
+std::vector<Placed> ProducerTable::places_of(std::uint64_t producer, Interval sequences) const {
+  std::vector<Placed> places;
   const auto found = producers_.find(producer);
-  if (found == producers_.end()) return std::nullopt;
-  for (const Range& range : found->second.ranges)
-    if (range.sequences.begin <= sequence && sequence < range.sequences.end)
-      return range.offset + static_cast<std::int64_t>(sequence - range.sequences.begin);
-  return std::nullopt;
+  if (found == producers_.end()) return places;
+  for (const Placed& range : found->second.ranges)
+    if (range.sequences.begin < sequences.end && sequences.begin < range.sequences.end)
+      places.push_back(range);
+  std::sort(places.begin(), places.end(),
+            [](const Placed& a, const Placed& b) { return a.sequences.begin < b.sequences.begin; });
+  return places;
 }
 
 Result<Stamp> ProducerTable::next_entry(std::string_view name,
@@ -101,6 +115,18 @@ Result<Stamp> ProducerTable::next_entry(std::string_view name,
   return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
 }
 
+Stamp ProducerTable::widened(std::uint64_t producer, std::uint16_t epoch,
+                             std::uint32_t sequence) const {
+  constexpr unsigned epoch_bits = 15, sequence_bits = 31;
+  const auto found = producers_.find(producer);
+  if (found == producers_.end()) return {producer, epoch, sequence};
+  const Producer& known = found->second;
+  if (mutant(Mutant::raw_sequence_not_widened)) return {producer, known.epoch, sequence};
+  const std::uint64_t sent = known.seen.end() - known.epoch_begin;
+  return {producer, static_cast<std::uint32_t>(nearest(epoch, epoch_bits, known.epoch)),
+          known.epoch_begin + nearest(sequence, sequence_bits, sent)};
+}
+
 std::uint64_t ProducerTable::next_sequence(std::string_view name) const {
   const auto found = ids_.find(name);
   return found == ids_.end() ? 0 : producers_.at(found->second).seen.end();
@@ -111,9 +137,9 @@ std::uint64_t ProducerTable::id_of(std::string_view name) const {
   return found == ids_.end() ? 0 : found->second;
 }
 
-void ProducerTable::Producer::remember(const Range& range) {
+void ProducerTable::Producer::remember(const Placed& range) {
   if (!ranges.empty()) {
-    Range& last = ranges[newest];
+    Placed& last = ranges[newest];
     const auto length = static_cast<std::int64_t>(last.sequences.end - last.sequences.begin);
     if (last.sequences.end == range.sequences.begin && last.offset + length == range.offset) {
       last.sequences.end = range.sequences.end;
@@ -158,6 +184,7 @@ bool ProducerTable::apply_entry(std::string_view name, std::uint64_t producer, s
     Producer& known = producers_.at(found->second);
     if (found->second != producer || epoch <= known.epoch) return false;
     known.epoch = epoch;
+    known.epoch_begin = known.seen.end();
     known.active = true;
     known.end_offset = base_offset;
     return true;
@@ -200,14 +227,16 @@ void ProducerTable::forget(std::span<const std::uint64_t> producers) {
   }
 }
 
-// Horizon and count, then for each producer: id, epoch, when it was last seen, the offset below
-// which everything of it is, length and bytes of the name, number of intervals and the intervals.
+// Horizon and count, then for each producer: id, epoch, where its sequences begin, when it was last
+// seen, the offset below which everything of it is, length and bytes of the name, number of
+// intervals and the intervals.
 void ProducerTable::encode(Buffer& into) const {
   put_i64(into.grow(8), horizon_ms_);
   put_u32(into.grow(4), static_cast<std::uint32_t>(producers_.size()));
   for (const auto& [id, producer] : producers_) {
     put_u64(into.grow(8), id);
     put_u32(into.grow(4), producer.epoch);
+    put_u64(into.grow(8), producer.epoch_begin);
     put_i64(into.grow(8), producer.last_ms);
     put_i64(into.grow(8), producer.end_offset);
     put_u16(into.grow(2), static_cast<std::uint16_t>(producer.name.size()));
@@ -228,7 +257,8 @@ Result<ProducerTable> ProducerTable::decode(std::string_view bytes, std::uint8_t
   const auto corrupt = [](std::string text) {
     return fail(Remedy::stop, "corrupt", "producer table: " + std::move(text));
   };
-  const bool is_timed = version >= snapshot_version;
+  const bool is_timed = version >= 2;
+  const bool has_epoch_begin = version >= 3;
   ByteReader reader(bytes);
   ProducerTable table;
   if (is_timed) table.horizon_ms_ = reader.i64();
@@ -236,6 +266,8 @@ Result<ProducerTable> ProducerTable::decode(std::string_view bytes, std::uint8_t
   for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
     const std::uint64_t id = reader.u64();
     const std::uint32_t epoch = reader.u32();
+    // Before version 3 no batch had sequences that begin at 0 in each epoch.
+    const std::uint64_t epoch_begin = has_epoch_begin ? reader.u64() : 0;
     // Version 1 does not say when a producer was last seen: it counts as seen now.
     const auto last_ms = is_timed ? reader.i64() : 0;
     const auto end_offset = is_timed ? reader.i64() : base_offset;
@@ -247,6 +279,7 @@ Result<ProducerTable> ProducerTable::decode(std::string_view bytes, std::uint8_t
     if (!table.apply_entry(name, id, epoch, end_offset))
       return corrupt(fmt::format("{} is twice", id));
     Producer& producer = table.producers_.at(id);
+    producer.epoch_begin = epoch_begin;
     producer.active = !is_timed;
     producer.last_ms = last_ms;
     for (std::uint32_t k = 0; k < interval_count && reader.ok(); ++k) {
@@ -257,6 +290,8 @@ Result<ProducerTable> ProducerTable::decode(std::string_view bytes, std::uint8_t
       producer.seen.insert({begin, end});
     }
     table.interval_count_ += producer.seen.intervals().size();
+    if (epoch_begin > producer.seen.end())
+      return corrupt(fmt::format("producer {} has an epoch that begins ahead of it", id));
   }
   if (!reader.ok() || reader.left() != 0) return corrupt("its length is wrong");
   return table;

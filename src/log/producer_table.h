@@ -38,6 +38,12 @@ struct Check {
   std::uint32_t epoch = 0;          // the present one, for the text of a fence
 };
 
+// Messages that are neighbours both in sequence and in offset.
+struct Placed {
+  Interval sequences;
+  std::int64_t offset = 0;  // of the first
+};
+
 // Which messages of which producer a partition has. It is a pure function of the log: `apply` is
 // the same for live traffic and recovery, and a snapshot only stands for the frames before it.
 // Sequences are kept as intervals and compared across epochs; an epoch only fences smaller ones.
@@ -53,12 +59,18 @@ class ProducerTable {
   // Whether all of these messages were appended.
   bool has_all(std::uint64_t producer, std::uint64_t sequence, std::uint32_t count) const;
 
-  // Where a message that was appended before is, while that is remembered.
-  std::optional<std::int64_t> offset_of(std::uint64_t producer, std::uint64_t sequence) const;
+  // Where messages that were appended before are, as far as that is remembered; by sequence.
+  std::vector<Placed> places_of(std::uint64_t producer, Interval sequences) const;
 
   // The stamp that `name` gets when it enters now; `random` draws the id of a new producer.
   Result<Stamp> next_entry(std::string_view name,
                            const std::function<std::uint64_t()>& random) const;
+
+  // The stamp of a record batch that has only the low 15 bits of the epoch and 31 of the sequence,
+  // and whose sequences begin at 0 in each epoch, as those of Kafka's producers do. In our stamps
+  // they go on: the first of an epoch is behind all before it. Of all numbers that end in the same
+  // bits the one nearest to what the table has is meant.
+  Stamp widened(std::uint64_t producer, std::uint16_t epoch, std::uint32_t sequence) const;
 
   // The sequence behind the largest one of this producer; 0: it is not known.
   std::uint64_t next_sequence(std::string_view name) const;
@@ -93,22 +105,18 @@ class ProducerTable {
   bool continues(const ProducerTable& before) const;
 
  private:
-  // Messages that are neighbours both in sequence and in offset.
-  struct Range {
-    Interval sequences;
-    std::int64_t offset = 0;  // of the first
-  };
   struct Producer {
     std::string name;
     std::uint32_t epoch = 0;
+    std::uint64_t epoch_begin = 0;  // the sequence behind all that came before this epoch
     IntervalSet seen;
     bool active = true;           // since the segment began
     std::int64_t last_ms = 0;     // when it was last seen, if not active
     std::int64_t end_offset = 0;  // everything it did is below this
-    std::vector<Range> ranges;    // a ring once it is full
+    std::vector<Placed> ranges;   // a ring once it is full
     std::size_t newest = 0;
 
-    void remember(const Range& range);
+    void remember(const Placed& range);
   };
 
   // Ordered, so that a snapshot of the same table always has the same bytes.

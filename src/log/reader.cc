@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/mutant.h"
 #include "log/layout.h"
 #include "log/limits.h"
 #include "log/record_batch.h"
@@ -18,6 +19,36 @@ struct Reader::Chunk {
   std::unique_ptr<char[]> bytes;
   std::size_t bytes_wanted = 0;
   Deliveries decoded;
+};
+
+// Messages of a producer that are looked for, and those that were found.
+struct Reader::Search {
+  std::uint64_t producer;
+  Interval wanted;
+  End durable;
+  IntervalSet found;
+  std::vector<Placed> places;
+
+  bool is_done() const { return found.contains_all(wanted); }
+
+  // Whether some are in the frame with this header that were not found before.
+  bool add(const FrameHeader& header) {
+    const std::uint64_t first = header.stamp.sequence;
+    const Interval here{std::max(wanted.begin, first),
+                        std::min(wanted.end, first + header.record_count)};
+    if (header.stamp.producer != producer || here.begin >= here.end || found.contains_all(here))
+      return false;
+    places.push_back({here, header.base_offset + static_cast<std::int64_t>(here.begin - first)});
+    found.insert(here);
+    return true;
+  }
+
+  std::vector<Placed> sorted() {
+    std::sort(places.begin(), places.end(), [](const Placed& a, const Placed& b) {
+      return a.sequences.begin < b.sequences.begin;
+    });
+    return std::move(places);
+  }
 };
 
 tl::unexpected<Error> Reader::corrupt(std::int64_t position, std::string_view what) const {
@@ -133,6 +164,8 @@ Status Reader::fill(Chunk& chunk, std::int64_t offset, const End& durable) {
     if (header.kind == FrameKind::data && header.end_offset() > offset) {
       if (!frame_body_is_good(header, rest.substr(0, frame_bytes)))
         return corrupt(place_.position, "the frame is damaged in its body");
+      // What cannot be opened is no reason to keep back what is in front of it.
+      if (header.version == compressed_version && !chunk.decoded.deliveries.empty()) break;
       const std::size_t before = chunk.decoded.deliveries.size();
       ONCE_TRY(decode_batch(rest.substr(frame_header_bytes, header.body_bytes), header.stamp, false,
                             chunk.decoded));
@@ -181,11 +214,12 @@ Result<StoredBatches> Reader::locate(std::int64_t offset, std::size_t bytes_max,
 // The batches in the open segment. What is not durable is not looked at: it may be half written.
 Status Reader::locate_here(StoredBatches& into, std::int64_t offset, std::size_t bytes_max,
                            const End& durable) {
+  const bool all = mutant(Mutant::unsynced_batches_handed_out);
   FrameWalker walker(*file_, place_.position, expected_at(place_), Depth::heads);
-  while (walker.expected().address < durable.address) {
+  while (all || walker.expected().address < durable.address) {
     const Found found = ONCE_TRY(walker.next());
     const FrameHeader& header = found.header;
-    if (found.flaw == Flaw::end) return {};
+    if (found.flaw == Flaw::end || (all && found.flaw != Flaw::none)) return {};
     if (found.flaw != Flaw::none)
       return corrupt(found.position, fmt::format("the frame is {}", name_of(found.flaw)));
     if (header.kind == FrameKind::data && header.end_offset() > offset) {
@@ -278,51 +312,40 @@ Result<std::int64_t> Reader::offset_at(std::int64_t time_ms, const End& durable)
   return durable.offset;
 }
 
-// Looks through the frames of one segment from a place on, and remembers where it found it.
-Result<std::optional<std::int64_t>> Reader::find_in(std::int64_t segment, Place from,
-                                                    const Wanted& wanted, const End& durable) {
+// Looks through the frames of one segment from a place on, and remembers where it found something.
+Status Reader::find_in(std::int64_t segment, Place from, Search& search) {
   auto opened = open_segment(segment);
-  if (!opened && opened.error().tag == "missing") return std::optional<std::int64_t>();  // deleted
+  if (!opened && opened.error().tag == "missing") return {};  // deleted
   if (!opened) return fail(std::move(opened).error());
   FrameWalker walker(*file_, from.position, expected_at(from), Depth::headers);
-  for (;;) {
+  while (!search.is_done()) {
     const Found found = ONCE_TRY(walker.next());
     const FrameHeader& header = found.header;
-    if (found.flaw != Flaw::none || header.base_offset >= durable.offset) break;
-    if (header.kind == FrameKind::data && header.stamp.producer == wanted.producer &&
-        header.stamp.sequence <= wanted.sequence &&
-        wanted.sequence - header.stamp.sequence < header.record_count) {
+    if (found.flaw != Flaw::none || header.base_offset >= search.durable.offset) break;
+    if (header.kind == FrameKind::data && search.add(header))
       last_found_ = {segment, {found.position, header.base_offset}};
-      return header.base_offset +
-             static_cast<std::int64_t>(wanted.sequence - header.stamp.sequence);
-    }
   }
-  return std::optional<std::int64_t>();
+  return {};
 }
 
-Result<std::optional<std::int64_t>> Reader::find(std::uint64_t producer, std::uint64_t sequence,
-                                                 const End& durable) {
-  const Wanted wanted{producer, sequence};
+Result<std::vector<Placed>> Reader::find(std::uint64_t producer, Interval sequences,
+                                         const End& durable) {
+  Search search{producer, sequences, durable, {}, {}};
   ONCE_TRY(first_offset());
   const std::vector<std::int64_t> segments = segments_;
-  // Who sends an old message again usually goes on with the one behind it.
+  // A producer that sends an old message again usually goes on with the one behind it.
   if (last_found_) {
     const auto [segment, place] = *last_found_;
     const auto at = std::lower_bound(segments.begin(), segments.end(), segment);
     if (at != segments.end() && *at == segment) {
-      auto found = ONCE_TRY(find_in(segment, place, wanted, durable));
-      if (found) return found;
+      ONCE_TRY(find_in(segment, place, search));
       if (std::next(at) != segments.end() && *std::next(at) < durable.offset)
-        if (found = ONCE_TRY(find_in(*std::next(at), {0, *std::next(at)}, wanted, durable)); found)
-          return found;
+        ONCE_TRY(find_in(*std::next(at), {0, *std::next(at)}, search));
     }
   }
-  for (std::size_t i = segments.size(); i-- > 0;) {
-    if (segments[i] >= durable.offset) continue;
-    const auto found = ONCE_TRY(find_in(segments[i], {0, segments[i]}, wanted, durable));
-    if (found) return found;
-  }
-  return std::optional<std::int64_t>();
+  for (std::size_t i = segments.size(); i-- > 0 && !search.is_done();)
+    if (segments[i] < durable.offset) ONCE_TRY(find_in(segments[i], {0, segments[i]}, search));
+  return search.sorted();
 }
 
 }  // namespace once::log

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "log/producer_table.h"
 #include "log/segment.h"
 #include "log/superblock.h"
 
@@ -78,11 +79,10 @@ class Reader {
   // The first message with this time or a later one; the durable end when there is none.
   [[nodiscard]] Result<std::int64_t> offset_at(std::int64_t time_ms, const End& durable);
 
-  // Where a producer's message is, found by its sequence in the headers of all frames; nothing when
-  // retention has deleted it.
-  [[nodiscard]] Result<std::optional<std::int64_t>> find(std::uint64_t producer,
-                                                         std::uint64_t sequence,
-                                                         const End& durable);
+  // Where a producer's messages are, found by their sequences in the headers of all frames, in one
+  // pass; in the order of sequences. What retention has deleted is missing.
+  [[nodiscard]] Result<std::vector<Placed>> find(std::uint64_t producer, Interval sequences,
+                                                 const End& durable);
 
   // The offset from which it reads on without searching.
   std::int64_t next_offset() const { return place_.offset; }
@@ -93,10 +93,7 @@ class Reader {
     std::int64_t offset = 0;
   };
   struct Chunk;
-  struct Wanted {
-    std::uint64_t producer = 0;
-    std::uint64_t sequence = 0;
-  };
+  struct Search;
 
   [[nodiscard]] Status open_segment(std::int64_t base_offset);
   [[nodiscard]] Status make_ready_to_search(const End& durable);
@@ -107,9 +104,7 @@ class Reader {
   [[nodiscard]] Status locate_here(StoredBatches& into, std::int64_t offset, std::size_t bytes_max,
                                    const End& durable);
   [[nodiscard]] Status fill(Chunk& chunk, std::int64_t offset, const End& durable);
-  [[nodiscard]] Result<std::optional<std::int64_t>> find_in(std::int64_t segment, Place from,
-                                                            const Wanted& wanted,
-                                                            const End& durable);
+  [[nodiscard]] Status find_in(std::int64_t segment, Place from, Search& search);
   Expected expected_at(const Place& place) const;
   tl::unexpected<Error> gone(std::int64_t offset) const;
   tl::unexpected<Error> corrupt(std::int64_t position, std::string_view what) const;

@@ -12,6 +12,8 @@
 
 namespace once::log {
 
+inline constexpr std::int64_t any_offset = -1;  // for work that begins nowhere
+
 // Readers of one partition for many threads. Each call has a reader of its own, if possible one
 // that stopped where this call begins. Thread-safe.
 class ReaderPool {

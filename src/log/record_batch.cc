@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <string>
@@ -94,8 +95,16 @@ std::string_view read_blob(ByteReader& reader, bool may_be_none) {
   return {};
 }
 
-Status decode_record(ByteReader& reader, const BatchHeader& batch, const Stamp& stamp,
-                     std::uint32_t index, Deliveries& into) {
+// A record without its headers, which are given to `on_header` one by one.
+struct RecordFields {
+  std::int64_t time_ms = 0;
+  std::string_view key;
+  std::string_view body;
+};
+
+template <class OnHeader>
+Result<RecordFields> parse_record(ByteReader& reader, const BatchHeader& batch, std::uint32_t index,
+                                  OnHeader&& on_header) {
   const std::int32_t length = reader.varint();
   if (length < 0) return corrupt(fmt::format("record {} has a negative length", index));
   ByteReader record(reader.bytes(static_cast<std::size_t>(length)));
@@ -103,40 +112,58 @@ Status decode_record(ByteReader& reader, const BatchHeader& batch, const Stamp& 
   if (static_cast<std::size_t>(length) > message_bytes_max)
     return corrupt(fmt::format("record {} is larger than {} bytes", index, message_bytes_max));
 
-  Delivery delivery;
+  RecordFields fields;
   (void)record.u8();  // attributes: none are defined for a record
-  delivery.timestamp_ms = sane_time(sane_time(record.varlong()) + sane_time(batch.base_time_ms));
+  fields.time_ms = sane_time(sane_time(record.varlong()) + sane_time(batch.base_time_ms));
   const std::int32_t delta = record.varint();
-  delivery.offset = batch.base_offset + index;
-  delivery.stamp = stamp;
-  if (stamp.producer != 0) delivery.stamp.sequence += index;
-  delivery.key = read_blob(record, true);
-  delivery.body = read_blob(record, true);
+  fields.key = read_blob(record, true);
+  fields.body = read_blob(record, true);
   const std::int32_t header_count = record.varint();
   if (!record.ok() || delta != static_cast<std::int32_t>(index))
     return corrupt(fmt::format("record {} is malformed", index));
   if (header_count < 0 || static_cast<std::size_t>(header_count) > headers_max + 1)
     return corrupt(fmt::format("record {} has {} headers", index, header_count));
-  std::size_t headers_kept = 0;
   for (std::int32_t i = 0; i < header_count; ++i) {
-    HeaderView header;
-    header.name = read_blob(record, false);
-    header.value = read_blob(record, true);
+    const std::string_view name = read_blob(record, false);
+    const std::string_view value = read_blob(record, true);
     if (!record.ok()) return corrupt(fmt::format("record {} has a malformed header", index));
-    if (delivery.id.empty() && header.name == id_header) {
-      delivery.id = header.value;
-      continue;
-    }
-    into.headers.push_back(header);
-    ++headers_kept;
+    on_header(HeaderView{name, value});
   }
   if (record.left() != 0) return corrupt(fmt::format("record {} has bytes behind it", index));
+  return fields;
+}
+
+Status decode_record(ByteReader& reader, const BatchHeader& batch, const Stamp& stamp,
+                     std::uint32_t index, Deliveries& into) {
+  Delivery delivery;
+  std::size_t headers_kept = 0;
+  const RecordFields fields =
+      ONCE_TRY(parse_record(reader, batch, index, [&](const HeaderView& header) {
+        if (delivery.id.empty() && header.name == id_header) {
+          delivery.id = header.value;
+          return;
+        }
+        into.headers.push_back(header);
+        ++headers_kept;
+      }));
+  delivery.timestamp_ms = fields.time_ms;
+  delivery.key = fields.key;
+  delivery.body = fields.body;
+  delivery.offset = batch.base_offset + index;
+  delivery.stamp = stamp;
+  if (stamp.producer != 0) delivery.stamp.sequence += index;
   into.header_counts.push_back(headers_kept);
   into.deliveries.push_back(delivery);
   return {};
 }
 
 }  // namespace
+
+std::string_view compression_name(std::uint16_t attributes) {
+  constexpr std::array<std::string_view, 5> names{"none", "gzip", "snappy", "lz4", "zstd"};
+  const std::size_t codec = attributes & compression_bits;
+  return codec < names.size() ? names[codec] : std::string_view();
+}
 
 std::size_t record_bytes(const Message& message, std::int64_t time_delta_ms, std::uint32_t index) {
   if (message.headers.size() > headers_max) return 0;
@@ -238,13 +265,17 @@ Result<BatchHeader> decode_batch_header(std::string_view bytes) {
   header.epoch = get_u16(at + epoch_at);
   header.sequence = get_u32(at + sequence_at);
   header.count = get_u32(at + count_at);
-  if (get_u16(at + attributes_at) != 0)
+  header.attributes = get_u16(at + attributes_at);
+  if ((header.attributes & ~compression_bits) != 0 || compression_name(header.attributes).empty())
     return corrupt(
-        fmt::format("attributes {:#x}: compressed, transactional and control batches "
-                    "are not kept in this log",
-                    get_u16(at + attributes_at)));
+        fmt::format("attributes {:#x}: this log keeps plain and compressed batches, but "
+                    "none that are transactional or control",
+                    header.attributes));
   const std::size_t room = header.bytes - batch_header_bytes;
-  if (header.count == 0 || header.count > room / record_bytes_least ||
+  // How many records compressed bytes hold is not known before they are opened.
+  const std::size_t count_max =
+      header.is_compressed() ? batch_count_max : room / record_bytes_least;
+  if (header.count == 0 || header.count > count_max || room == 0 ||
       get_u32(at + last_delta_at) != header.count - 1)
     return corrupt(fmt::format("{} records cannot be in {} bytes", header.count, room));
   if (header.base_offset < 0 ||
@@ -257,12 +288,40 @@ Status decode_batch(std::string_view bytes, const Stamp& stamp, bool check_crc, 
   const BatchHeader header = ONCE_TRY(decode_batch_header(bytes));
   if (header.bytes != bytes.size()) return corrupt("bytes behind the batch");
   if (check_crc && !batch_crc_is_good(bytes)) return corrupt("the checksum is wrong");
+  if (header.is_compressed())
+    return fail(Remedy::stop, "compressed",
+                fmt::format("messages {} to {} were compressed with {} by a Kafka client, and this "
+                            "program cannot open them; read them with a Kafka client, or set "
+                            "compression.type=none at the sender",
+                            header.base_offset, header.base_offset + header.count - 1,
+                            compression_name(header.attributes)));
   ByteReader reader(bytes.substr(batch_header_bytes));
   into.deliveries.reserve(into.deliveries.size() + header.count);
   for (std::uint32_t index = 0; index < header.count; ++index)
     ONCE_TRY(decode_record(reader, header, stamp, index, into));
   if (reader.left() != 0) return corrupt("bytes behind the last record");
   return {};
+}
+
+Result<std::int64_t> check_records(std::string_view bytes, const BatchHeader& header) {
+  ByteReader reader(bytes.substr(batch_header_bytes));
+  std::int64_t time_max_ms = std::numeric_limits<std::int64_t>::min();
+  for (std::uint32_t index = 0; index < header.count; ++index) {
+    const RecordFields fields =
+        ONCE_TRY(parse_record(reader, header, index, [](const HeaderView&) {}));
+    time_max_ms = std::max(time_max_ms, fields.time_ms);
+  }
+  if (reader.left() != 0) return corrupt("bytes behind the last record");
+  return time_max_ms;
+}
+
+void place_batch(char* batch, std::size_t bytes, std::int64_t base_offset,
+                 std::int64_t time_max_ms) {
+  put_i64(batch, base_offset);
+  put_u32(batch + leader_epoch_at, 0);
+  if (get_i64(batch + max_time_at) == time_max_ms) return;
+  put_i64(batch + max_time_at, time_max_ms);
+  put_u32(batch + crc_at, crc32c({batch + attributes_at, bytes - attributes_at}));
 }
 
 }  // namespace once::log

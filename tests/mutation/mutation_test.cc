@@ -16,6 +16,7 @@
 #include "log/partition.h"
 #include "runtime/lane_thread.h"
 #include "simulation/claims_world.h"
+#include "simulation/doors_world.h"
 #include "simulation/horizon_world.h"
 #include "simulation/later_world.h"
 #include "simulation/relay_world.h"
@@ -153,6 +154,15 @@ Problems simulate_relays() {
   return {};
 }
 
+// A partition as a server uses it.
+Problems simulate_doors(std::uint64_t seeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const auto report = simulation::run_doors_world({.seed = seed});
+    if (!report.violations.empty()) return report.violations;
+  }
+  return {};
+}
+
 // What was forgotten comes again.
 Problems claim_forgotten() {
   testing::SimClock clock;
@@ -230,6 +240,7 @@ struct Planted {
 };
 
 Problems find_by_simulation() { return simulate(3000); }
+Problems find_by_doors() { return simulate_doors(1000); }
 Problems find_by_horizon() { return simulate_horizon(1000); }
 
 const std::vector<Planted>& all_planted() {
@@ -271,6 +282,10 @@ const std::vector<Planted>& all_planted() {
       {Mutant::relay_sends_by_number, "relay_sends_by_number", simulate_relays},
       {Mutant::later_overtaken, "later_overtaken", simulate_later},
       {Mutant::later_handled_twice, "later_handled_twice", simulate_later},
+      {Mutant::unsynced_batches_handed_out, "unsynced_batches_handed_out", find_by_doors},
+      {Mutant::raw_batch_offset_not_set, "raw_batch_offset_not_set", find_by_doors},
+      {Mutant::raw_batch_unchecked, "raw_batch_unchecked", find_by_doors},
+      {Mutant::raw_sequence_not_widened, "raw_sequence_not_widened", find_by_doors},
   };
   return all;
 }
@@ -301,6 +316,7 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(simulate_horizon(300), Problems{});
   EXPECT_EQ(revoke_in_doubt(), Problems{});
   EXPECT_EQ(simulate_later(), Problems{});
+  EXPECT_EQ(simulate_doors(300), Problems{});
 }
 
 TEST(Mutation, every_bug_is_planted) {

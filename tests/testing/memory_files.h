@@ -25,6 +25,9 @@ class MemoryFiles final : public Files {
   // "remove", "sync_directory"); an error that it returns is the answer of the call.
   std::function<Status(const std::string& call, const std::string& path)> refuse;
 
+  // Called before a file is opened to be read, without the lock: a test can make a disk slow.
+  std::function<void(const std::string& path)> before_open;
+
   std::map<std::string, std::string> contents() const {
     const std::lock_guard lock(mutex_);
     std::map<std::string, std::string> copy;
@@ -44,6 +47,7 @@ class MemoryFiles final : public Files {
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
     if (mode == OpenMode::create) ONCE_TRY(ask("create", path));
+    if (mode == OpenMode::read && before_open) before_open(path);
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(path);
     if (mode == OpenMode::create && found != files_.end())

@@ -25,6 +25,9 @@ struct SourceTraits {
   std::string identity = {};
   // All partitions of the topic, whoever owns them. Empty: not known.
   std::vector<std::string> partitions = {};
+  // Those of them from which a message can be removed while older ones stay, as by compaction. In
+  // all others a message that was handled and is missing now shows that the topic is another one.
+  std::vector<std::string> compacted = {};
 };
 
 struct PartitionEnd {

@@ -172,6 +172,65 @@ TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders
   }
 }
 
+// Where the last handled message was, the new topic has the end of a transaction.
+TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_at_an_offset_of_no_message) {
+  for (const Order order : {Order::partition, Order::key}) {
+    options_.order = order;
+    options_.scope = order == Order::key ? "by key" : "shop";
+    ScriptSource first(topic({"p0"})), again(topic({"p0"}));
+    fill(first, "p0", "a", 60, 0);
+    ASSERT_TRUE(make(first)->run());
+    fill(again, "p0", "b", 59, 0);
+    again.add_marker("p0");
+    fill(again, "p0", "c", 100, 0);
+    const Status refused = make(again)->run();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().tag, "gone") << refused.error().text;
+    EXPECT_EQ(store_.position(options_.scope, "p0").value().offset, 60);
+    ASSERT_TRUE(store_.repairs()->correct(options_.scope, SetPosition{"p0", -1}, "made anew"));
+    again.announce("p0");
+    auto pipeline = make(again);
+    ASSERT_TRUE(pipeline->run());
+    EXPECT_EQ(pipeline->statistics().applied, 159u);
+  }
+}
+
+// It has nothing that would be delivered behind the last handled message: a run that ends with its
+// source must not say that all is well, and one that waits must not wait for the next message.
+TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_at_its_end) {
+  ScriptSource first(topic({"p0"}));
+  fill(first, "p0", "a", 60, 0);
+  ASSERT_TRUE(make(first)->run());
+  for (const std::size_t count : {10u, 59u})
+    for (const bool stop_at_end : {true, false}) {
+      options_.stop_at_end = stop_at_end;
+      ScriptSource again(topic({"p0"}));
+      fill(again, "p0", "b", count, 0);
+      again.add_marker("p0");
+      const Status refused = make(again)->run();
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().tag, "gone") << refused.error().text;
+      EXPECT_NE(refused.error().text.find("p0"), std::string::npos) << refused.error().text;
+    }
+}
+
+// Compaction may remove the last handled message and keep older ones.
+TEST_F(PipelineBorders, a_handled_message_that_was_compacted_is_not_missed) {
+  SourceTraits traits = topic({"p0", "p1"});
+  traits.compacted = {"p0"};
+  ScriptSource source(traits);
+  fill(source, "p0", "m", 60, 0);
+  ASSERT_TRUE(make(source)->run());
+  source.remove("p0", 59);
+  source.announce("p0");
+  ASSERT_TRUE(make(source)->run());
+  fill(source, "p0", "n", 40, 0);
+  auto pipeline = make(source);
+  ASSERT_TRUE(pipeline->run());
+  EXPECT_EQ(pipeline->statistics().applied, 40u);
+  EXPECT_EQ(effects_of(store_, "p0").size(), 100u);
+}
+
 TEST_F(PipelineBorders, a_source_that_says_it_is_another_topic_is_not_read_from_the_old_position) {
   ScriptSource first(topic({"p0"}, "log 1")), other(topic({"p0"}, "log 2"));
   fill(first, "p0", "a", 10, 0);

@@ -149,6 +149,33 @@ TEST_F(PipelineBorders, a_message_from_the_future_is_told_and_the_horizon_stays)
   EXPECT_EQ(effects_of(store_, "p0"), numbered(100));
 }
 
+// A person has set it, and the pipeline that runs does not undo it.
+TEST_F(PipelineBorders, a_horizon_that_was_set_stays_while_a_pipeline_runs) {
+  options_.stop_at_end = false;
+  ScriptSource source(topic({"p0"}));
+  fill(source, "p0", "m", 300);
+  auto pipeline = make(source);
+  int step = 0;
+  std::uint64_t forgotten = 0;
+  auto since = std::chrono::steady_clock::now();
+  run_until(*pipeline, [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (step == 0 && horizon_ms() > 0) {
+      EXPECT_TRUE(store_.repairs()->correct("shop", SetHorizon{1000}, "replay what is too old"));
+      forgotten = pipeline->statistics().forgotten;
+      since = now;
+      step = 1;
+    }
+    if (step == 1 && now - since > std::chrono::milliseconds(1200)) {
+      EXPECT_EQ(horizon_ms(), 1000);
+      EXPECT_TRUE(store_.repairs()->correct("shop", ReleaseHorizon{}, "it is replayed"));
+      step = 2;
+    }
+    return step == 2 && horizon_ms() > 1000;
+  });
+  EXPECT_GT(forgotten, 0u);
+}
+
 // The same name, other messages: they are not skipped up to the old position.
 TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders) {
   for (const Order order : {Order::partition, Order::key}) {

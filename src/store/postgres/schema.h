@@ -11,7 +11,7 @@ namespace once {
 
 // The steps by which the schema grew: step N makes version N + 1 out of version N. A step that was
 // released is never changed; a new database takes all of them.
-extern const std::array<std::string_view, 4> postgres_schema_steps;
+extern const std::array<std::string_view, 5> postgres_schema_steps;
 
 // Brings the schema to the newest version, in one transaction that only one program runs at a time.
 // A database of a newer Once is refused with the tag "newer".

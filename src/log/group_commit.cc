@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "log/append_size.h"
+
 namespace once::log {
 namespace {
 
@@ -60,7 +62,24 @@ Result<Receipt> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
   return partition_->outcome(ticket);
 }
 
+// Each part is durable before the next is staged. What was cut off by an error is sent again with
+// the rest, and known by its stamp; so a message that no append takes is found before the first.
 Result<Receipt> GroupCommit::append(const Stamp& stamp, std::span<const Message> messages) {
+  const std::size_t first = count_in_one_append(messages);
+  if (first == messages.size()) return append_part(stamp, messages);
+  ONCE_TRY(check_each_size(messages));
+  Receipt receipt = ONCE_TRY(append_part(stamp, messages.first(first)));
+  for (std::size_t done = first; done < messages.size();) {
+    const std::size_t count = count_in_one_append(messages.subspan(done));
+    Stamp next = stamp;
+    if (stamp.producer != 0) next.sequence += done;
+    receipt.duplicates += ONCE_TRY(append_part(next, messages.subspan(done, count))).duplicates;
+    done += count;
+  }
+  return receipt;
+}
+
+Result<Receipt> GroupCommit::append_part(const Stamp& stamp, std::span<const Message> messages) {
   Lock lock(mutex_);
   for (;;) {
     const auto ticket = partition_->stage(stamp, messages);

@@ -29,7 +29,8 @@ class GroupCommit {
                        std::int64_t hold_ms_max = 10'000)
       : partition_(std::move(partition)), clock_(clock), hold_ms_max_(hold_ms_max) {}
 
-  // Durable when they return.
+  // Durable when they return. Messages that are too many or too large for one group are appended in
+  // several.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
   [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages);
 
@@ -43,6 +44,7 @@ class GroupCommit {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
+  Result<Receipt> append_part(const Stamp& stamp, std::span<const Message> messages);
   // Writes the pending group; false when there is none or another thread leads.
   bool lead(Lock& lock);
   void gather(Lock& lock);

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "log/append_size.h"
 #include "log/layout.h"
 #include "log/limits.h"
 #include "model/message_view.h"
@@ -19,15 +20,6 @@ namespace once::log {
 namespace {
 
 constexpr std::size_t refused_groups_max = 1024;
-
-// No fewer bytes than the message takes as a record.
-std::size_t weight_of(const Message& message) {
-  std::size_t bytes =
-      64 + message.id.size() + view_of(message.key).size() + view_of(message.body).size();
-  for (const Header& header : message.headers)
-    bytes += 10 + header.name.size() + view_of(header.value).size();
-  return bytes;
-}
 
 Error poisoned(Remedy remedy, const std::string& directory, const Error& cause) {
   if (cause.tag == "gone") return cause;
@@ -124,16 +116,8 @@ Status Partition::check_size(std::span<const Message> messages, std::size_t& byt
     return fail(Remedy::stop, "limit",
                 fmt::format("{} messages in one append, at most {} are taken", messages.size(),
                             batch_count_max));
-  for (const Message& message : messages) {
-    const std::size_t weight = weight_of(message);
-    bytes += weight;
-    // The exact size is only worth the work when it is close.
-    if ((weight > message_bytes_max || message.headers.size() > headers_max) &&
-        record_bytes(message, 0, static_cast<std::uint32_t>(messages.size())) == 0)
-      return fail(Remedy::park, "too_large",
-                  fmt::format("a message of {} bytes and {} headers; at most {} and {} are taken",
-                              weight, message.headers.size(), message_bytes_max, headers_max));
-  }
+  ONCE_TRY(check_each_size(messages));
+  bytes = weight_of(messages);
   if (bytes > batch_bytes_max)
     return fail(Remedy::stop, "limit",
                 fmt::format("{} bytes in one append, at most {} are taken; send fewer messages at "

@@ -75,6 +75,7 @@ struct ScopeRecord {
   std::int64_t horizon_ms = 0;
   std::int64_t now_ms = 0;  // by the store's clock
   std::vector<PartitionRecord> partitions = {};
+  bool horizon_held = false;  // a person has set it: it stays until it is released
 };
 
 // Reading what a store knows, for people and tests: "what happened to order 100?"
@@ -143,16 +144,20 @@ struct SetPosition {  // the next offset to handle; identity and witness are cle
   std::string partition;
   std::int64_t offset = -1;
 };
-struct SetHorizon {  // may move back: ids that were forgotten in between then count as new
+// May move back: ids that were forgotten in between then count as new. It is held where it was set
+// until it is released: `forget` does not move it.
+struct SetHorizon {
   std::int64_t horizon_ms = 0;
 };
+struct ReleaseHorizon {};    // it follows the progress of the scope again
 struct RestartDestination {  // in the relay's scope: sequences count from 0, for a new producer
   std::string destination;
 };
 // All that the scope has: ledger, positions, horizon, parked messages, claims and operation log.
 // What it has emitted is still sent. The line about it goes to the log of `store_scope`.
 struct DropScope {};
-using Correction = std::variant<SetPosition, SetHorizon, RestartDestination, DropScope>;
+using Correction =
+    std::variant<SetPosition, SetHorizon, ReleaseHorizon, RestartDestination, DropScope>;
 
 // Where the operation log of the store itself is.
 inline constexpr std::string_view store_scope = "once.store";

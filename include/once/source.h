@@ -34,6 +34,9 @@ struct SourceTraits {
   // How many deliveries may be unacknowledged at once; when so many are, polls give none. 0: any
   // number.
   std::size_t unacknowledged_max = 0;
+  // Those of them from which a message can be removed while older ones stay, as by compaction. In
+  // all others a message that was handled and is missing now shows that the topic is another one.
+  std::vector<std::string> compacted = {};
 };
 
 struct PartitionEnd {

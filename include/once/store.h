@@ -94,7 +94,8 @@ class Store {
 
   // Forgets ids born before `horizon_ms`, at most `rows_max` of them, and settled claims likewise.
   // The horizon becomes durable first and never goes back, so that what is being forgotten is
-  // `too_old` and never fresh.
+  // `too_old` and never fresh. One that a person has set (Repairs::correct) stays where it is, and
+  // only what is below it is forgotten.
   [[nodiscard]] virtual Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                                                  std::size_t rows_max) = 0;
 

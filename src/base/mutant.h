@@ -40,6 +40,8 @@ enum class Mutant : std::uint8_t {
   horizon_of_own_partitions,      // one member of a group forgets for all
   births_ahead_believed,          // a message from 2099 moves the horizon
   position_of_any_topic,          // a topic made anew is read from the old position
+  missing_witness_accepted,       // ... if the end of a transaction is where its message was
+  end_without_witness_accepted,   // ... or nothing is there that is delivered
   copy_of_freed_id_is_duplicate,  // the copy of a message without effect is lost
   revoked_in_doubt_leaks,         // a lane's queue is full for good
   relay_ignores_enter,            // what a destination has of another past is not compared

@@ -148,13 +148,17 @@ std::string horizon_text(std::int64_t horizon_ms) {
   return horizon_ms == 0 ? "none" : time_text(horizon_ms);
 }
 
+std::string horizon_text(const ScopeRecord& record) {
+  return horizon_text(record.horizon_ms) + (record.horizon_held ? ", held" : "");
+}
+
 Result<int> show_horizon(const ProgressFlags& flags, Output& output) {
   Books books = ONCE_TRY(flags.books.open());
   Json json = Json::array();
   Table table({"scope", "horizon", "partition", "reach", "settled", "waiting", "drained"});
   for (const operate::ScopeProgress& progress : ONCE_TRY(operate::progress_of(books))) {
     json.push_back(operate::horizon_json(progress));
-    table.row({progress.scope, horizon_text(progress.record.horizon_ms)});
+    table.row({progress.scope, horizon_text(progress.record)});
     for (const PartitionRecord& partition : progress.record.partitions)
       table.row({"", "", partition.partition, time_or_nothing(reach_ms(partition)),
                  time_or_nothing(partition.settled_ms), time_or_nothing(partition.waiting_ms),
@@ -179,8 +183,20 @@ Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
   if (output.json())
     output.write_json(operate::json_of(change));
   else
-    output.write_line(fmt::format("the horizon of scope {} is {} (it was {})", change.scope,
-                                  horizon_text(to_ms), horizon_text(change.was_ms)));
+    output.write_line(fmt::format(
+        "the horizon of scope {} is {} (it was {}), and stays there until once horizon release",
+        change.scope, horizon_text(to_ms), horizon_text(change.was_ms)));
+  return exit_ok;
+}
+
+Result<int> release_horizon(const ProgressFlags& flags, Output& output) {
+  Books books = ONCE_TRY(flags.books.open());
+  const auto change = ONCE_TRY(operate::release_horizon(books, flags.reason));
+  if (output.json())
+    output.write_json(operate::json_of(change));
+  else
+    output.write_line(fmt::format("the horizon of scope {}, {}, follows its messages again",
+                                  change.scope, horizon_text(change.horizon_ms)));
   return exit_ok;
 }
 
@@ -201,12 +217,16 @@ void add_source(CLI::App& command, ProgressFlags& flags, const std::string& abou
   command.add_option("--source", flags.source, about)->option_text("URL");
 }
 
-void add_target(CLI::App& command, ProgressFlags& flags, const std::string& about,
-                const std::string& kind) {
-  command.add_option("--to", flags.to, about)->required()->option_text(kind);
+void add_reason(CLI::App& command, ProgressFlags& flags) {
   command.add_option("--reason", flags.reason, "Why; goes to the operation log")
       ->required()
       ->option_text("TEXT");
+}
+
+void add_target(CLI::App& command, ProgressFlags& flags, const std::string& about,
+                const std::string& kind) {
+  command.add_option("--to", flags.to, about)->required()->option_text(kind);
+  add_reason(command, flags);
   command.add_flag("--force", flags.force, "Even if it is not plausible");
 }
 
@@ -246,20 +266,27 @@ void add_position(CLI::App& app, Context& context) {
 }
 
 void add_horizon(CLI::App& app, Context& context) {
-  CLI::App& horizon =
-      *app.add_subcommand("horizon", "Below it the ids of a scope are forgotten: show, set");
+  CLI::App& horizon = *app.add_subcommand(
+      "horizon", "Below it the ids of a scope are forgotten: show, set, release");
   horizon.require_subcommand(1);
   const auto flags = std::make_shared<ProgressFlags>();
   add_verb(horizon, context, flags, "show", "Show the horizon and what holds it", show_horizon)
       .footer("Example:\n  once horizon show --store sqlite:shop.db --scope payments");
-  CLI::App& set = add_verb(horizon, context, flags, "set", "Set the horizon", set_horizon);
+  CLI::App& set =
+      add_verb(horizon, context, flags, "set", "Set the horizon, and hold it there", set_horizon);
   add_target(set, *flags, "A time (2026-11-16T08:00:00Z, -30d, milliseconds since 1970), or",
              "TIME|none");
   set.footer(
       "Example:\n  once horizon set --store sqlite:shop.db --scope payments --to none \\\n"
       "    --reason 'a producer sent births in the future'\n"
-      "Moved back, ids that were forgotten in between count as new: a message that was handled and "
-      "comes\nagain has a second effect.");
+      "It stays there until once horizon release. Moved back, ids that were forgotten in between "
+      "count as new:\na message that was handled and comes again has a second effect.");
+  CLI::App& release = add_verb(horizon, context, flags, "release",
+                               "Let the horizon follow the messages again", release_horizon);
+  add_reason(release, *flags);
+  release.footer(
+      "Example:\n  once horizon release --store sqlite:shop.db --scope payments \\\n"
+      "    --reason 'the parked messages are replayed'");
 }
 
 }  // namespace once::cli

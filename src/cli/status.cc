@@ -33,7 +33,8 @@ Table pipelines_table(const operate::StoreStatus& status) {
         count_text(pipeline.parked),
         count_text(pipeline.waiting.count) + (pipeline.waiting.more ? "+" : ""),
         count_text(pipeline.claims_in_doubt),
-        pipeline.record.horizon_ms == 0 ? "none" : time_text(pipeline.record.horizon_ms)};
+        (pipeline.record.horizon_ms == 0 ? "none" : time_text(pipeline.record.horizon_ms)) +
+            (pipeline.record.horizon_held ? ", held" : "")};
     if (pipeline.record.partitions.empty()) table.row(scope);
     for (const PartitionRecord& partition : pipeline.record.partitions) {
       std::vector<std::string> row = std::exchange(scope, std::vector<std::string>(6));

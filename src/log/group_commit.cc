@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "log/append_size.h"
+
 namespace once::log {
 namespace {
 
@@ -71,7 +73,24 @@ Result<Verdict> GroupCommit::complete(Result<Verdict> verdict) {
   return verdict;
 }
 
+// Each part is durable before the next is staged. What was cut off by an error is sent again with
+// the rest, and known by its stamp; so a message that no append takes is found before the first.
 Result<Verdict> GroupCommit::append(const Append& append) {
+  const std::size_t first = count_in_one_append(append.messages);
+  if (append.raw != nullptr || first == append.messages.size()) return append_part(append);
+  ONCE_TRY(check_each_size(append.messages));
+  Verdict verdict = ONCE_TRY(append_part({append.stamp, append.messages.first(first)}));
+  for (std::size_t done = first; done < append.messages.size();) {
+    const std::size_t count = count_in_one_append(append.messages.subspan(done));
+    Append part{append.stamp, append.messages.subspan(done, count)};
+    if (part.stamp.producer != 0) part.stamp.sequence += done;
+    add_part(verdict, ONCE_TRY(append_part(part)), static_cast<std::uint32_t>(done));
+    done += count;
+  }
+  return verdict;
+}
+
+Result<Verdict> GroupCommit::append_part(const Append& append) {
   const auto staged_and_durable = [&]() -> Result<Verdict> {
     Lock lock(mutex_);
     for (;;) {

@@ -33,7 +33,8 @@ class GroupCommit {
         hold_ms_max_(hold_ms_max),
         readers_([this] { return partition_->make_reader(); }) {}
 
-  // Durable when they return. The verdict has each message, the receipt only their sum.
+  // Durable when they return. Messages that are too many or too large for one group are appended in
+  // several. The verdict has each message, the receipt only their sum.
   [[nodiscard]] Result<Stamp> enter(std::string_view name);
   [[nodiscard]] Result<Verdict> append(const Append& append);
   [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages) {
@@ -54,6 +55,7 @@ class GroupCommit {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
+  Result<Verdict> append_part(const Append& append);
   // Writes the pending group; false when there is none or another thread leads.
   bool lead(Lock& lock);
   void gather(Lock& lock);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "log/limits.h"
 #include "log/log_testing.h"
 
 namespace once::log {
@@ -47,6 +48,44 @@ TEST(GroupCommit, appends_of_many_threads_are_all_there_once_and_in_their_order)
     EXPECT_EQ(body, fmt::format("{}:{}", t, next[t]++));
   }
   for (const int count : next) EXPECT_EQ(count, messages_count);
+}
+
+// Some MiB each: more than one append, and more than one group, takes.
+std::vector<Message> large(std::size_t count, std::size_t bytes) {
+  std::vector<Message> messages(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    messages[i].id = fmt::format("m{}", i);
+    messages[i].body = std::string(bytes, static_cast<char>('a' + i % 26));
+  }
+  return messages;
+}
+
+TEST(GroupCommit, what_is_too_large_for_one_append_is_cut) {
+  Bench bench;
+  GroupCommit commit(bench.open());
+  const Stamp stamp = commit.enter("shop").value();
+  const std::vector<Message> sent = large(20, 5 << 20);
+  EXPECT_EQ(commit.append(stamp, std::span(sent).first(9)).value(), (Receipt{0, 0}));
+  EXPECT_EQ(commit.append(stamp, sent).value(), (Receipt{0, 9})) << "the first part was there";
+  EXPECT_EQ(commit.append(stamp, sent).value(), (Receipt{0, 20}));
+  EXPECT_EQ(commit.info().end_offset, 20);
+  const std::vector<Message> many(batch_count_max + 1);
+  EXPECT_EQ(commit.append(after(stamp, 20), many).value(), (Receipt{20, 0}));
+  EXPECT_EQ(commit.info().end_offset, 21 + static_cast<std::int64_t>(batch_count_max));
+}
+
+TEST(GroupCommit, a_message_that_no_append_takes_is_refused_before_anything_is_written) {
+  Bench bench;
+  GroupCommit commit(bench.open());
+  const Stamp stamp = commit.enter("shop").value();
+  std::vector<Message> sent = large(20, 5 << 20);
+  sent.back().body = std::string(message_bytes_max + 1, 'x');
+  const auto refused = commit.append(stamp, sent);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "too_large");
+  EXPECT_EQ(refused.error().remedy, Remedy::park);
+  EXPECT_EQ(commit.info().end_offset, 0);
+  EXPECT_EQ(commit.append(stamp, std::span(sent).first(19)).value(), (Receipt{0, 0}));
 }
 
 TEST(GroupCommit, the_first_waiter_writes_for_all) {

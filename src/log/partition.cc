@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "log/append_size.h"
 #include "log/layout.h"
 #include "log/limits.h"
 #include "model/message_view.h"

@@ -9,24 +9,11 @@
 
 #include "base/assert.h"
 #include "base/mutant.h"
+#include "log/append_size.h"
 #include "log/limits.h"
 #include "log/partition.h"
-#include "model/message_view.h"
 
 namespace once::log {
-namespace {
-
-// No fewer bytes than the message takes as a record.
-std::size_t weight_of(const Message& message) {
-  std::size_t bytes =
-      64 + message.id.size() + view_of(message.key).size() + view_of(message.body).size();
-  for (const Header& header : message.headers)
-    bytes += 10 + header.name.size() + view_of(header.value).size();
-  return bytes;
-}
-
-}  // namespace
-
 Result<Ticket> Partition::stage(Append append) {
   if (poison_) return fail(poisoned(Remedy::stop));
   if (append.raw != nullptr) append.stamp = stamp_of(*append.raw);
@@ -64,17 +51,8 @@ Result<std::size_t> Partition::check_size(const Append& append) const {
     return fail(Remedy::stop, "limit",
                 fmt::format("{} messages in one append, at most {} are taken", append.count(),
                             batch_count_max));
-  std::size_t bytes = 0;
-  for (const Message& message : append.messages) {
-    const std::size_t weight = weight_of(message);
-    bytes += weight;
-    // The exact size is only worth the work when it is close.
-    if ((weight > message_bytes_max || message.headers.size() > headers_max) &&
-        record_bytes(message, 0, append.count()) == 0)
-      return fail(Remedy::park, "too_large",
-                  fmt::format("a message of {} bytes and {} headers; at most {} and {} are taken",
-                              weight, message.headers.size(), message_bytes_max, headers_max));
-  }
+  ONCE_TRY(check_each_size(append.messages));
+  const std::size_t bytes = weight_of(append.messages);
   if (bytes > batch_bytes_max)
     return fail(Remedy::stop, "limit",
                 fmt::format("{} bytes in one append, at most {} are taken; send fewer messages at "

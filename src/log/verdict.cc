@@ -32,6 +32,13 @@ bool Verdict::needs_lookup() const {
   return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.offset < 0; });
 }
 
+void add_part(Verdict& into, const Verdict& part, std::uint32_t begin) {
+  for (Run run : part.runs) {
+    run.begin += begin;
+    add(into.runs, run);
+  }
+}
+
 void add_duplicates(std::vector<Run>& into, std::uint64_t first_sequence, Interval sequences,
                     std::span<const Placed> originals) {
   const auto add_part = [&](std::uint64_t begin, std::uint64_t end, std::int64_t offset) {

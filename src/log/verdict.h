@@ -41,6 +41,9 @@ struct Verdict {
 void add_duplicates(std::vector<Run>& into, std::uint64_t first_sequence, Interval sequences,
                     std::span<const Placed> originals);
 
+// Adds the runs of a later part of the same append, whose first message is at this place in it.
+void add_part(Verdict& into, const Verdict& part, std::uint32_t begin);
+
 // Finds the originals that are not known, by reading. What retention has deleted stays -1.
 [[nodiscard]] Status look_up(Verdict& verdict, Reader& reader, const End& durable);
 

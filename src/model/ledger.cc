@@ -154,8 +154,8 @@ Status check_correction(const Correction& correction) {
 }
 
 std::string_view action_of(const Correction& correction) {
-  constexpr std::array<std::string_view, 4> actions{"set position", "set horizon",
-                                                    "restart destination", "drop scope"};
+  constexpr std::array<std::string_view, 5> actions{
+      "set position", "set horizon", "release horizon", "restart destination", "drop scope"};
   return actions.at(correction.index());
 }
 

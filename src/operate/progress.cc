@@ -56,6 +56,7 @@ Status check(const ScopeRecord& scope, const SetHorizon& set) {
                                 set.horizon_ms, time_text(set.horizon_ms), set.horizon_ms, anyway));
 }
 
+Status check(const ScopeRecord&, const ReleaseHorizon&) { return {}; }
 Status check(const ScopeRecord&, const RestartDestination&) { return {}; }
 Status check(const ScopeRecord&, const DropScope&) { return {}; }
 
@@ -180,9 +181,18 @@ Result<HorizonChange> set_horizon(Books& books, std::int64_t horizon_ms, const s
   return HorizonChange{scope, was.horizon_ms, horizon_ms};
 }
 
+Result<HorizonChange> release_horizon(Books& books, const std::string& reason) {
+  const std::string scope = ONCE_TRY(books.scope_to_change());
+  const ScopeRecord was = ONCE_TRY(books.records().describe(scope));
+  Repairs* repairs = ONCE_TRY(books.repairs());
+  ONCE_TRY(repairs->correct(scope, ReleaseHorizon{}, reason));
+  return HorizonChange{scope, was.horizon_ms, was.horizon_ms, false};
+}
+
 Json horizon_json(const ScopeProgress& progress) {
   Json json = {{"scope", progress.scope},
                {"horizon_ms", progress.record.horizon_ms},
+               {"held", progress.record.horizon_held},
                {"now_ms", progress.record.now_ms},
                {"partitions", Json::array()}};
   for (const PartitionRecord& partition : progress.record.partitions)
@@ -206,7 +216,10 @@ Json json_of(const PositionChange& change) {
 }
 
 Json json_of(const HorizonChange& change) {
-  return {{"scope", change.scope}, {"horizon_ms", change.horizon_ms}, {"was_ms", change.was_ms}};
+  return {{"scope", change.scope},
+          {"horizon_ms", change.horizon_ms},
+          {"was_ms", change.was_ms},
+          {"held", change.held}};
 }
 
 }  // namespace once::operate

@@ -68,10 +68,12 @@ struct HorizonChange {
   std::string scope;
   std::int64_t was_ms = 0;  // 0: none
   std::int64_t horizon_ms = 0;
+  bool held = true;
 };
-// Forced, even if it is not plausible.
+// It stays there until it is released. Forced, even if it is not plausible.
 [[nodiscard]] Result<HorizonChange> set_horizon(Books& books, std::int64_t horizon_ms,
                                                 const std::string& reason, bool forced = false);
+[[nodiscard]] Result<HorizonChange> release_horizon(Books& books, const std::string& reason);
 
 Json horizon_json(const ScopeProgress& progress);  // with the partitions that hold it
 // `lag`: unset if it is not known.

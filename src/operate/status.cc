@@ -32,6 +32,7 @@ Result<PipelineStatus> pipeline_status(Books& books, const std::string& scope) {
 Json json_of(const PipelineStatus& status) {
   Json json = {{"scope", status.scope},
                {"horizon_ms", status.record.horizon_ms},
+               {"horizon_held", status.record.horizon_held},
                {"parked", status.parked},
                {"waiting", status.waiting.count},
                {"more_waiting", status.waiting.more},

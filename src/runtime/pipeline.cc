@@ -98,6 +98,7 @@ class ThreadedPipeline final : public Pipeline {
   Status loop();
   bool is_final(const Error& error) const;
   Status handle(Batch batch);
+  Result<bool> check_witnesses();
   void drained();
   Status assigned(std::string_view partition);
   void drained(const std::string& name, Partition& partition, std::int64_t settled_ms);
@@ -283,6 +284,8 @@ Result<bool> ThreadedPipeline::hand_out_due(bool now) {
 }
 
 Status ThreadedPipeline::handle(Batch batch) {
+  const bool at_end = batch.drained || batch.event == Batch::Event::end;
+  if (at_end && batch.deliveries.empty() && !ONCE_TRY(check_witnesses())) return {};
   if (batch.drained) drained();
   switch (batch.event) {
     case Batch::Event::assigned: return assigned(batch.partition);
@@ -292,6 +295,20 @@ Status ThreadedPipeline::handle(Batch batch) {
   }
   tell_handover();
   return batch.deliveries.empty() ? Status{} : dispatch(std::move(batch));
+}
+
+// Nothing more is there. Whether every partition is known to be the one that its position belongs
+// to; if not, the source goes on.
+Result<bool> ThreadedPipeline::check_witnesses() {
+  SourceReplay* const replay = source_.replay();
+  if (replay == nullptr) return true;  // without positions there are no witnesses
+  bool known = true;
+  for (auto& [name, partition] : partitions_) {
+    auto checked = partition.witness.check_end(options_.scope, *replay, name);
+    if (!checked) return fail(with_position_hint(std::move(checked).error(), options_.scope, name));
+    known = known && *checked;
+  }
+  return known;
 }
 
 // Partitions change hands in groups: they are told together, when the source has nothing more to
@@ -363,7 +380,7 @@ Status ThreadedPipeline::assigned(std::string_view name) {
       ONCE_TRY(until_answered([&] { return store_.take(options_.scope, name, now.identity); }));
   partition.delivered_end = partition.position.offset;
   partition.handled_end = partition.position.offset;
-  partition.witness = WitnessCheck(partition.position);
+  partition.witness = WitnessCheck(partition.position, now, name);
   if (const Status sought = partition.witness.seek(*source_.replay(), name); !sought)
     return fail(with_position_hint(sought.error(), options_.scope, name));
   ONCE_TRY(look_for_waiting());

@@ -149,6 +149,33 @@ TEST_F(PipelineBorders, a_message_from_the_future_is_told_and_the_horizon_stays)
   EXPECT_EQ(effects_of(store_, "p0"), numbered(100));
 }
 
+// A person has set it, and the pipeline that runs does not undo it.
+TEST_F(PipelineBorders, a_horizon_that_was_set_stays_while_a_pipeline_runs) {
+  options_.stop_at_end = false;
+  ScriptSource source(topic({"p0"}));
+  fill(source, "p0", "m", 300);
+  auto pipeline = make(source);
+  int step = 0;
+  std::uint64_t forgotten = 0;
+  auto since = std::chrono::steady_clock::now();
+  run_until(*pipeline, [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (step == 0 && horizon_ms() > 0) {
+      EXPECT_TRUE(store_.repairs()->correct("shop", SetHorizon{1000}, "replay what is too old"));
+      forgotten = pipeline->statistics().forgotten;
+      since = now;
+      step = 1;
+    }
+    if (step == 1 && now - since > std::chrono::milliseconds(1200)) {
+      EXPECT_EQ(horizon_ms(), 1000);
+      EXPECT_TRUE(store_.repairs()->correct("shop", ReleaseHorizon{}, "it is replayed"));
+      step = 2;
+    }
+    return step == 2 && horizon_ms() > 1000;
+  });
+  EXPECT_GT(forgotten, 0u);
+}
+
 // The same name, other messages: they are not skipped up to the old position.
 TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders) {
   for (const Order order : {Order::partition, Order::key}) {
@@ -170,6 +197,65 @@ TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_in_both_orders
     ASSERT_TRUE(pipeline->run());
     EXPECT_EQ(pipeline->statistics().applied, 200u);
   }
+}
+
+// Where the last handled message was, the new topic has the end of a transaction.
+TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_at_an_offset_of_no_message) {
+  for (const Order order : {Order::partition, Order::key}) {
+    options_.order = order;
+    options_.scope = order == Order::key ? "by key" : "shop";
+    ScriptSource first(topic({"p0"})), again(topic({"p0"}));
+    fill(first, "p0", "a", 60, 0);
+    ASSERT_TRUE(make(first)->run());
+    fill(again, "p0", "b", 59, 0);
+    again.add_marker("p0");
+    fill(again, "p0", "c", 100, 0);
+    const Status refused = make(again)->run();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().tag, "gone") << refused.error().text;
+    EXPECT_EQ(store_.position(options_.scope, "p0").value().offset, 60);
+    ASSERT_TRUE(store_.repairs()->correct(options_.scope, SetPosition{"p0", -1}, "made anew"));
+    again.announce("p0");
+    auto pipeline = make(again);
+    ASSERT_TRUE(pipeline->run());
+    EXPECT_EQ(pipeline->statistics().applied, 159u);
+  }
+}
+
+// It has nothing that would be delivered behind the last handled message: a run that ends with its
+// source must not say that all is well, and one that waits must not wait for the next message.
+TEST_F(PipelineBorders, a_topic_that_was_created_again_is_noticed_at_its_end) {
+  ScriptSource first(topic({"p0"}));
+  fill(first, "p0", "a", 60, 0);
+  ASSERT_TRUE(make(first)->run());
+  for (const std::size_t count : {10u, 59u})
+    for (const bool stop_at_end : {true, false}) {
+      options_.stop_at_end = stop_at_end;
+      ScriptSource again(topic({"p0"}));
+      fill(again, "p0", "b", count, 0);
+      again.add_marker("p0");
+      const Status refused = make(again)->run();
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().tag, "gone") << refused.error().text;
+      EXPECT_NE(refused.error().text.find("p0"), std::string::npos) << refused.error().text;
+    }
+}
+
+// Compaction may remove the last handled message and keep older ones.
+TEST_F(PipelineBorders, a_handled_message_that_was_compacted_is_not_missed) {
+  SourceTraits traits = topic({"p0", "p1"});
+  traits.compacted = {"p0"};
+  ScriptSource source(traits);
+  fill(source, "p0", "m", 60, 0);
+  ASSERT_TRUE(make(source)->run());
+  source.remove("p0", 59);
+  source.announce("p0");
+  ASSERT_TRUE(make(source)->run());
+  fill(source, "p0", "n", 40, 0);
+  auto pipeline = make(source);
+  ASSERT_TRUE(pipeline->run());
+  EXPECT_EQ(pipeline->statistics().applied, 40u);
+  EXPECT_EQ(effects_of(store_, "p0").size(), 100u);
 }
 
 TEST_F(PipelineBorders, a_source_that_says_it_is_another_topic_is_not_read_from_the_old_position) {

@@ -299,6 +299,8 @@ class Reading {
     constexpr int empty_polls_max = 50;
     for (int empty_polls = 0; count > 0 && empty_polls < empty_polls_max;) {
       Batch batch = ONCE_TRY(source_.poll(count, wait_ms));
+      const bool at_end = batch.drained || batch.event == Batch::Event::end;
+      if (at_end && batch.deliveries.empty() && !ONCE_TRY(check_ends())) continue;
       switch (batch.event) {
         case Batch::Event::end: return {};
         case Batch::Event::revoked: continue;
@@ -325,9 +327,17 @@ class Reading {
   Status begin(std::string_view name) {
     const std::string partition(name);
     positions_[partition] = ONCE_TRY(store_.position(scope_, partition));
-    checks_[partition] = WitnessCheck(positions_[partition]);
+    checks_[partition] = WitnessCheck(positions_[partition], source_.traits(), partition);
     SourceReplay* const replay = source_.replay();
     return replay == nullptr ? Status{} : checks_[partition].seek(*replay, partition);
+  }
+  Result<bool> check_ends() {
+    SourceReplay* const replay = source_.replay();
+    if (replay == nullptr) return true;
+    bool known = true;
+    for (auto& [partition, check] : checks_)
+      known = ONCE_TRY(check.check_end(scope_, *replay, partition)) && known;
+    return known;
   }
 
   Source& source_;

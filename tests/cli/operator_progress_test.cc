@@ -107,7 +107,19 @@ TEST_F(OperatorShop, horizon_set_repairs_a_horizon_that_went_too_far) {
   send(line(2, "ann", "5"));
   EXPECT_EQ(work().applied, 1u);
   EXPECT_EQ(payments(), Strings{"order-2"});
-  EXPECT_EQ(done_by_hand(), Strings{"set horizon 0: a wrong clock"});
+  // It stays until a person releases it, and everybody can see that.
+  ASSERT_TRUE(open()->forget("payments", 4'000, 10));
+  EXPECT_EQ(once_json({"horizon", "show"})[0]["horizon_ms"], 0);
+  EXPECT_EQ(once_json({"horizon", "show"})[0]["held"], true);
+  EXPECT_TRUE(has(once({"horizon", "show"}).out, "none, held"));
+  EXPECT_TRUE(has(once({"status"}).out, "none, held"));
+  const Answer released = once({"horizon", "release", "--reason", "replayed"});
+  ASSERT_EQ(released.exit_code, 0) << released.err;
+  EXPECT_EQ(once_json({"horizon", "show"})[0]["held"], false);
+  ASSERT_TRUE(open()->forget("payments", 4'000, 10));
+  EXPECT_EQ(once_json({"horizon", "show"})[0]["horizon_ms"], 4'000);
+  EXPECT_EQ(done_by_hand(),
+            (Strings{"set horizon 0: a wrong clock", "release horizon payments: replayed"}));
   expect_error(once({"horizon", "set", "--to", "tomorrow", "--reason", "x"}), 2, "usage");
 }
 

@@ -61,6 +61,7 @@ TEST_P(RepairSuite, a_horizon_that_is_set_back_is_the_horizon_of_everything) {
   EXPECT_EQ(kind_of(entry("old", 0, 0, 100)), Kind::too_old);
   // Forgetting goes on from the horizon that was set, and not from the one that was there.
   EXPECT_EQ(forget_all(0), 0u);
+  ASSERT_TRUE(repairs().correct("shop", ReleaseHorizon{}, "its messages are replayed"));
   EXPECT_EQ(forget_all(2500), 0u);
   EXPECT_EQ(records().horizon_ms("shop").value(), 2500);
   EXPECT_EQ(kind_of(entry("between", 3, 0, 3000)), Kind::duplicate);
@@ -72,10 +73,55 @@ TEST_P(RepairSuite, a_horizon_that_is_set_back_is_the_horizon_of_everything) {
   EXPECT_EQ(effects(), (Strings{"old", "young", "between"}));
   std::vector<OperationRecord> lines = records().operations("shop", 0, 100).value();
   std::erase_if(lines, [](const OperationRecord& line) { return line.action == "forget"; });
-  ASSERT_EQ(lines.size(), 1u);
+  ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].action, "set horizon");
   EXPECT_EQ(lines[0].subject, "2000");
   EXPECT_EQ(lines[0].reason, "a message came from 2099");
+  EXPECT_EQ(lines[1].action, "release horizon");
+  EXPECT_EQ(lines[1].subject, "shop");
+  EXPECT_EQ(lines[1].reason, "its messages are replayed");
+}
+
+// Pipelines forget all the time: what a person has set must not last for half a second only.
+TEST_P(RepairSuite, a_horizon_that_is_set_stays_until_it_is_released) {
+  ASSERT_EQ(kind_of(entry("old", 0, 0, 1000)), Kind::fresh);
+  ASSERT_EQ(kind_of(entry("young", 1, 0, 3000)), Kind::fresh);
+  forget_all(500);
+  EXPECT_FALSE(records().describe("shop").value().horizon_held);
+  ASSERT_TRUE(repairs().correct("shop", SetHorizon{2000}, "a message has a wrong birth"));
+  EXPECT_TRUE(records().describe("shop").value().horizon_held);
+  EXPECT_EQ(forget_all(4000), 1u) << "what is below it is forgotten, and nothing else";
+  EXPECT_EQ(records().horizon_ms("shop").value(), 2000);
+  reopen();
+  const std::unique_ptr<Store> opened = under_test_->open_another();
+  Store& other = opened ? *opened : store();
+  for (int i = 0; i < 5; ++i) {
+    const auto forgotten = other.forget("shop", 5000 + i, 10);
+    ASSERT_TRUE(forgotten) << forgotten.error().text;
+    EXPECT_EQ(forgotten->rows, 0u);
+    EXPECT_FALSE(forgotten->more);
+  }
+  EXPECT_EQ(forget_all(6000), 0u);
+  EXPECT_EQ(kind_of(entry("between", 2, 0, 2500)), Kind::fresh);
+  EXPECT_EQ(kind_of(entry("young", 3, 0, 3000)), Kind::duplicate);
+  ASSERT_TRUE(other.repairs()->correct("shop", SetHorizon{0}, "replay it all"));
+  EXPECT_EQ(forget_all(6000), 0u);
+  EXPECT_EQ(records().horizon_ms("shop").value(), 0);
+  ASSERT_TRUE(other.repairs()->correct("shop", ReleaseHorizon{}, "done"));
+  EXPECT_FALSE(records().describe("shop").value().horizon_held);
+  EXPECT_EQ(forget_all(2600), 1u);
+  EXPECT_EQ(records().horizon_ms("shop").value(), 2600);
+  EXPECT_EQ(kind_of(entry("between", 4, 0, 2500)), Kind::too_old);
+  EXPECT_EQ(kind_of(entry("young", 5, 0, 3000)), Kind::duplicate);
+  // A scope that has no horizon is held, and released, too.
+  ASSERT_TRUE(repairs().correct("new", ReleaseHorizon{}, "nothing to release"));
+  ASSERT_TRUE(repairs().correct("new", SetHorizon{0}, "forget nothing"));
+  ASSERT_TRUE(store().forget("new", 4000, 10));
+  EXPECT_EQ(records().horizon_ms("new").value(), 0);
+  ASSERT_TRUE(repairs().correct("new", DropScope{}, "made anew"));
+  EXPECT_FALSE(records().describe("new").value().horizon_held);
+  ASSERT_TRUE(store().forget("new", 4000, 10));
+  EXPECT_EQ(records().horizon_ms("new").value(), 4000);
 }
 
 TEST_P(RepairSuite, a_sweep_that_is_under_way_stops_at_a_horizon_that_is_set_back) {
@@ -88,9 +134,11 @@ TEST_P(RepairSuite, a_sweep_that_is_under_way_stops_at_a_horizon_that_is_set_bac
   ASSERT_TRUE(first.more);
   ASSERT_TRUE(repairs().correct("shop", SetHorizon{500}, "set too far"));
   EXPECT_EQ(forget_all(500), 0u);
+  EXPECT_EQ(forget_all(2000), 0u);
   std::size_t left = 0;
   for (const std::string& name : names) left += records().find("shop", name).value() ? 1u : 0u;
   EXPECT_EQ(left, names.size() - first.rows);
+  ASSERT_TRUE(repairs().correct("shop", ReleaseHorizon{}, "go on"));
   EXPECT_EQ(forget_all(2000), left);
 }
 
@@ -108,6 +156,7 @@ TEST_P(RepairSuite, a_process_notices_what_another_one_corrects) {
   for (const std::string& name : names) batch.push_back(entry(name, 1, 0, 3000));
   const auto verdicts = handle(batch).value();
   for (const Verdict& verdict : verdicts) EXPECT_EQ(verdict.kind, Kind::fresh);
+  ASSERT_TRUE(other.repairs()->correct("shop", ReleaseHorizon{}, "go on"));
   EXPECT_EQ(forget_all(2500), 0u);
   EXPECT_EQ(other.records()->horizon_ms("shop").value(), 2500);
   Forgotten first;  // until some are gone: it was swept that far before, and has to be again
@@ -117,6 +166,8 @@ TEST_P(RepairSuite, a_process_notices_what_another_one_corrects) {
   EXPECT_GT(first.rows, 0u);
   EXPECT_TRUE(first.more);
   ASSERT_TRUE(other.repairs()->correct("shop", SetHorizon{3000}, "set too far again"));
+  EXPECT_EQ(forget_all(3001), 0u);
+  ASSERT_TRUE(other.repairs()->correct("shop", ReleaseHorizon{}, "go on"));
   EXPECT_EQ(forget_all(3000), 0u);
   EXPECT_EQ(forget_all(3001), names.size() - first.rows);
 

@@ -29,7 +29,8 @@ LiveKind mariadb() {
       "WHERE variable_name = 'Ssl_cipher' AND variable_value <> ''";
   kind.other_name = "127.1";
   kind.make_place = "CREATE DATABASE ";
-  kind.old_schemas = {mysql_schema_1, std::string(mysql_schema_1) + mysql_schema_2};
+  kind.old_schemas = {mysql_schema_1, std::string(mysql_schema_1) + mysql_schema_2,
+                      std::string(mysql_schema_1) + mysql_schema_2 + mysql_schema_3};
   kind.old_ledger_columns =
       "scope, id, born_ms, recorded_ms, at_offset, source_partition, outcome, admitted_by";
   kind.old_ledger_row = "(2, '{}', {}, 1, {}, 3, 0, 5)";

@@ -148,6 +148,20 @@ CREATE INDEX once_outbox_order ON once_outbox (destination, target_sequence, num
 UPDATE once_schema SET version = 3;
 )";
 
+// ... and version 4.
+inline constexpr const char* postgres_schema_4 =
+    R"(CREATE TABLE once_deferred (number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+scope INTEGER NOT NULL, source_partition BYTEA NOT NULL, at_offset BIGINT NOT NULL,
+attempts BIGINT NOT NULL, deferred_ms BIGINT NOT NULL, due_ms BIGINT NOT NULL, order_token BYTEA,
+reason BYTEA NOT NULL, id BYTEA NOT NULL, message_key BYTEA NOT NULL, body BYTEA NOT NULL,
+headers BYTEA NOT NULL, timestamp_ms BIGINT NOT NULL);
+CREATE INDEX once_deferred_due ON once_deferred (scope, due_ms, number);
+CREATE INDEX once_deferred_order ON once_deferred (scope, order_token, number)
+WHERE order_token IS NOT NULL;
+CREATE INDEX once_parked_id ON once_parked (scope, id);
+UPDATE once_schema SET version = 4;
+)";
+
 inline constexpr const char* mysql_schema_1 =
     R"(CREATE TABLE once_schema (version INT NOT NULL) ENGINE = InnoDB;
 INSERT INTO once_schema VALUES (1);
@@ -198,6 +212,18 @@ ALTER TABLE once_outbox ADD COLUMN send_order BIGINT GENERATED ALWAYS AS
 ALTER TABLE once_outbox DROP KEY once_outbox_order, ADD KEY once_outbox_send_order (destination,
 send_order, number);
 UPDATE once_schema SET version = 2;
+)";
+
+// ... and version 3.
+inline constexpr const char* mysql_schema_3 =
+    R"(CREATE TABLE once_deferred (number BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, scope INT NOT
+NULL, source_partition VARBINARY(255) NOT NULL, at_offset BIGINT NOT NULL, attempts BIGINT NOT NULL,
+deferred_ms BIGINT NOT NULL, due_ms BIGINT NOT NULL, order_token VARBINARY(16), reason LONGBLOB NOT
+NULL, id VARBINARY(1024) NOT NULL, message_key LONGBLOB NOT NULL, body LONGBLOB NOT NULL, headers
+LONGBLOB NOT NULL, timestamp_ms BIGINT NOT NULL, KEY once_deferred_due (scope, due_ms, number),
+KEY once_deferred_order (scope, order_token, number)) ENGINE = InnoDB;
+ALTER TABLE once_parked ADD KEY once_parked_id (scope, id);
+UPDATE once_schema SET version = 3;
 )";
 
 }  // namespace once::testing

@@ -28,8 +28,10 @@ LiveKind postgres() {
   kind.is_encrypted = "SELECT 1 FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl";
   kind.other_name = "localhost";
   kind.make_place = "CREATE SCHEMA ";
-  kind.old_schemas = {postgres_schema_1, std::string(postgres_schema_1) + postgres_schema_2,
-                      std::string(postgres_schema_1) + postgres_schema_2 + postgres_schema_3};
+  kind.old_schemas = {
+      postgres_schema_1, std::string(postgres_schema_1) + postgres_schema_2,
+      std::string(postgres_schema_1) + postgres_schema_2 + postgres_schema_3,
+      std::string(postgres_schema_1) + postgres_schema_2 + postgres_schema_3 + postgres_schema_4};
   kind.old_ledger_columns = "scope, id, born_ms, recorded_ms, at_offset, source_partition, outcome";
   kind.old_ledger_row = "(2, '{}', {}, 1, {}, 3, 0)";
   return kind;

@@ -320,7 +320,8 @@ TEST(RedisLive, books_that_somebody_has_spoiled_stop_a_correction_before_it_writ
          return store.outbox()->park("next", fence, 1, "why");
        }},
       {{"positions/shop", "scopes", "operations/shop"}, correct(SetPosition{"p0", 1})},
-      {{"horizon/shop", "scopes", "operations/shop"}, correct(SetHorizon{1})},
+      {{"horizon/shop", "held/shop", "scopes", "operations/shop"}, correct(SetHorizon{1})},
+      {{"held/shop", "scopes", "operations/shop"}, correct(ReleaseHorizon{})},
       {{"positions/once.relay", "routes/next", "sequences/next", "scopes", "operations/shop"},
        correct(RestartDestination{"next"})}};
   const auto snapshot = [] {

@@ -275,6 +275,8 @@ const std::vector<Planted>& all_planted() {
       {Mutant::horizon_of_own_partitions, "horizon_of_own_partitions", find_by_horizon},
       {Mutant::births_ahead_believed, "births_ahead_believed", find_by_horizon},
       {Mutant::position_of_any_topic, "position_of_any_topic", find_by_horizon},
+      {Mutant::missing_witness_accepted, "missing_witness_accepted", find_by_horizon},
+      {Mutant::end_without_witness_accepted, "end_without_witness_accepted", find_by_horizon},
       {Mutant::copy_of_freed_id_is_duplicate, "copy_of_freed_id_is_duplicate", find_by_horizon},
       {Mutant::revoked_in_doubt_leaks, "revoked_in_doubt_leaks", revoke_in_doubt},
       {Mutant::relay_ignores_enter, "relay_ignores_enter", simulate_relays},

@@ -108,6 +108,7 @@ Status Consumer::poll() {
   if (batch.event != Batch::Event::messages) return {};
   at_end_ = batch.drained;
   if (batch.drained) {
+    if (!ONCE_TRY(knows_the_log())) return {};
     for (const auto& [partition, fence] : fences_)
       if (const auto settled_ms = forgetter_.take_held_back(partition))
         lane_.drained(partition, *settled_ms);
@@ -126,11 +127,23 @@ Status Consumer::poll() {
   return {};
 }
 
+Result<bool> Consumer::knows_the_log() {
+  bool known = true;
+  for (const auto& [partition, fence] : fences_) {
+    auto checked =
+        witnesses_[partition].check_end(purpose_.options.scope, *source_->replay(), partition);
+    if (!checked && checked.error().tag != "dead")
+      context_.history.violate("the end of the log is another's: " + checked.error().text);
+    known = ONCE_TRY(std::move(checked)) && known;
+  }
+  return known;
+}
+
 Status Consumer::assigned(std::string_view partition) {
   const Position position = ONCE_TRY(store_.take(purpose_.options.scope, partition));
   ONCE_TRY(forgetter_.look());
   WitnessCheck& witness = witnesses_[std::string(partition)];
-  witness = WitnessCheck(position);
+  witness = WitnessCheck(position, source_->traits(), partition);
   const Status sought = witness.seek(*source_->replay(), partition);
   if (!sought && sought.error().tag == "dead") return sought;
   if (!sought) {

@@ -55,6 +55,7 @@ class Consumer {
 
  private:
   Status assigned(std::string_view partition);
+  Result<bool> knows_the_log();
   bool has_a_rival();
 
   Context& context_;

@@ -30,6 +30,15 @@ constexpr char future = '!';  // its birth is wrong
 struct Topic {
   // Messages of each partition; a deque, so that views of them stay valid while it grows.
   std::map<std::string, std::deque<Message>> partitions;
+  // Offsets of no message: ends of transactions, and what was compacted.
+  std::map<std::string, std::set<std::int64_t>> holes;
+  bool compacted = false;
+
+  void end_transaction(const std::string& partition) {
+    auto& messages = partitions.at(partition);
+    holes[partition].insert(static_cast<std::int64_t>(messages.size()));
+    messages.emplace_back();
+  }
 };
 
 // A member's view of the partitions that it has.
@@ -41,19 +50,19 @@ class TopicSource final : public Source, public SourceReplay {
   SourceTraits traits() const override {
     SourceTraits traits{.name = "topic:", .ordered = true, .replayable = true};
     for (const auto& [name, messages] : topic_->partitions) traits.partitions.push_back(name);
+    if (topic_->compacted) traits.compacted = traits.partitions;
     return traits;
   }
   Result<Batch> poll(std::size_t count_max, std::int64_t) override {
     Batch batch;
-    batch.drained = true;
     for (auto& [name, next] : next_) {
       const auto found = topic_->partitions.find(name);
       const auto end = static_cast<std::int64_t>(found->second.size());
       if (next >= end) continue;
-      batch.drained = false;
       batch.partition = found->first;
       for (; next < end && batch.deliveries.size() < count_max; ++next) {
         const Message& message = found->second[static_cast<std::size_t>(next)];
+        if (topic_->holes[name].contains(next)) continue;
         Delivery delivery;
         delivery.partition = found->first;
         delivery.offset = next;
@@ -62,10 +71,12 @@ class TopicSource final : public Source, public SourceReplay {
         delivery.timestamp_ms = message.timestamp_ms;
         batch.deliveries.push_back(delivery);
       }
-      batch.end_offset = next;
+      if (batch.deliveries.empty()) continue;
+      batch.end_offset = batch.deliveries.back().offset + 1;
       batch.memory = topic_;
       return batch;
     }
+    batch.drained = true;
     return batch;
   }
   Status ack(std::span<const Delivery>) override { return {}; }
@@ -73,7 +84,7 @@ class TopicSource final : public Source, public SourceReplay {
   Status seek(std::string_view partition, std::int64_t offset) override {
     const auto found = topic_->partitions.find(std::string(partition));
     if (offset > static_cast<std::int64_t>(found->second.size()))
-      return fail(Remedy::stop, "gone", "the topic does not reach that far");
+      return fail(Remedy::stop, "gone", fmt::format("\"{}\" does not reach that far", partition));
     next_[found->first] = std::max<std::int64_t>(0, offset);
     return {};
   }
@@ -113,7 +124,7 @@ class Member {
     ONCE_TRY(forgetter_.look());
     const Position position = ONCE_TRY(store_.take(scope, partition, traits.identity));
     WitnessCheck& witness = witnesses_[partition];
-    witness = WitnessCheck(position);
+    witness = WitnessCheck(position, traits, partition);
     ONCE_TRY(witness.seek(source_, partition));
     lane_.own(partition, position);
     owned_.insert(partition);
@@ -147,6 +158,9 @@ class Member {
   Status poll() {
     Batch batch = ONCE_TRY(source_.poll(1 + context_.random.below(6), 0));
     if (batch.drained) {
+      for (const std::string& partition : owned_)
+        if (!ONCE_TRY(witnesses_[partition].check_end(scope, *source_.replay(), partition)))
+          return {};
       for (const std::string& partition : owned_)
         if (const auto settled_ms = forgetter_.take_held_back(partition)) {
           lane_.drained(partition, *settled_ms);
@@ -186,12 +200,14 @@ class HorizonWorld {
     pipeline_.batch_count_max = 1 + context_.random.below(8);
     pipeline_.retry = {.attempts_max = 1'000'000, .backoff_ms_min = 1, .backoff_ms_max = 50};
     make_topic(2 + context_.random.below(3));
+    topic_->compacted = context_.random.chance(150);
   }
 
   HorizonReport run() {
     for (std::uint32_t i = 0; i < options_.steps && fine(); ++i) stir();
     if (fine()) calm_down();
     if (fine()) check_horizon_moves();
+    if (fine()) end_where_the_last_message_was();
     if (fine()) check_books();
     return {context_.history.violations(), context_.trace.events(), context_.trace.hash(),
             context_.trace.reached()};
@@ -255,6 +271,7 @@ class HorizonWorld {
     for (std::size_t i = 0; i < count; ++i)
       append(partition, next_id(), std::string(1, context_.random.chance(60) ? flaky : plain),
              true_ms_);
+    if (context_.random.chance(300)) topic_->end_transaction(partition);
   }
   // The first comes too early; its copy comes behind what it waited for.
   void send_in_the_wrong_order() {
@@ -345,8 +362,22 @@ class HorizonWorld {
     while (!context_.memory.repairs()->correct(scope, SetPosition{partition, -1}, "made anew")) {
     }
   }
+  // A message that was handled goes, and older ones stay.
+  void compact() {
+    if (!topic_->compacted) return;
+    const std::string partition = any_partition();
+    const std::int64_t done = context_.memory.position(scope, partition)->offset;
+    if (done <= 0) return;
+    const auto below =
+        static_cast<std::int64_t>(context_.random.chance(700) ? 1 : context_.random.below(5));
+    const std::int64_t offset = std::max<std::int64_t>(0, done - below);
+    if (offset >= done) return;
+    topic_->holes[partition].insert(offset);
+    context_.trace.reached("a handled message is compacted");
+  }
+  // Where messages vanish, a topic that was made anew cannot be told from one that has lost some.
   void create_topic_again() {
-    if (topics_ > 3 || !all_done()) return;
+    if (topics_ > 3 || topic_->compacted || !all_done()) return;
     wait();
     make_topic(topic_->partitions.size());
     for (const auto& [name, messages] : topic_->partitions)
@@ -356,6 +387,23 @@ class HorizonWorld {
     members_.clear();
     start_member();
     context_.trace.reached("topic created again");
+  }
+
+  // The new topic has no message where the last handled one was, nor behind it.
+  void end_where_the_last_message_was() {
+    if (topic_->compacted) return;
+    const std::size_t partitions = topic_->partitions.size();
+    make_topic(partitions);
+    for (const auto& [name, messages] : topic_->partitions) {
+      const std::int64_t end = context_.memory.position(scope, name)->offset;
+      if (end <= 0) continue;
+      for (std::int64_t i = 1; i < end; ++i)
+        append(name, next_id(), std::string(1, plain), true_ms_);
+      topic_->end_transaction(name);
+      recreated_.insert(name);
+    }
+    members_.clear();
+    calm_down();
   }
 
   void drive() {
@@ -402,6 +450,7 @@ class HorizonWorld {
         {5, &HorizonWorld::jump_a_clock},
         {4, &HorizonWorld::be_down},
         {4, &HorizonWorld::create_topic_again},
+        {20, &HorizonWorld::compact},
     };
     std::uint32_t sum = 0;
     for (const Choice& choice : choices) sum += choice.weight;
@@ -416,8 +465,10 @@ class HorizonWorld {
     return std::all_of(
         topic_->partitions.begin(), topic_->partitions.end(), [this](const auto& partition) {
           const std::int64_t done = context_.memory.position(scope, partition.first)->offset;
-          return std::max<std::int64_t>(0, done) ==
-                 static_cast<std::int64_t>(partition.second.size());
+          const auto end = static_cast<std::int64_t>(partition.second.size());
+          for (std::int64_t next = std::max<std::int64_t>(0, done); next < end; ++next)
+            if (!topic_->holes[partition.first].contains(next)) return false;
+          return true;
         });
   }
 
@@ -427,7 +478,7 @@ class HorizonWorld {
       drive();
       pass_time(5);
       if (round % 50 == 0) rebalance();
-      if (round % 16 == 0 && all_done()) return;
+      if (round % 16 == 0 && all_done() && recreated_.empty()) return;
     }
     if (fine()) context_.history.violate("liveness: work is left after the faults have stopped");
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose connection to a real Kafka is interrupted goes on where it was, if that is still
-// there: nothing is skipped or repeated, and a topic that is another one by then is an error.
+// A source whose connection to a real Kafka is interrupted, and a pipeline that starts again, go on
+// where they were, if that is still there: nothing is skipped or repeated, and a topic that is
+// another one by then is an error.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <once/once.h>
@@ -8,17 +9,21 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "store/memory/memory.h"
 #include "streams/kafka_cluster.h"
 #include "testing/live_server.h"
+#include "wire/kafka/topics.h"
 
 namespace once::testing {
 namespace {
 
 LiveServer& server() {
-  static LiveServer kafka("kafka");
+  static LiveServer kafka("kafka", {.settings = {"log.cleaner.backoff.ms=200"}});
   return kafka;
 }
 
@@ -95,6 +100,103 @@ TEST_F(KafkaInterruption, by_a_broker_that_comes_back_without_its_messages_is_go
   EXPECT_EQ(after.error().tag, "gone") << after.error().text;
   EXPECT_NE(after.error().text.find("once position set"), std::string::npos);
   EXPECT_EQ(read_.size(), 20u) << read_.back();
+}
+
+// A pipeline that ends with its topic and is started again.
+class KafkaPosition : public KafkaInterruption {
+ protected:
+  KafkaPosition() {
+    options_.scope = "shop";
+    options_.id = IdRule{};
+    options_.stop_at_end = true;
+  }
+  Status run() {
+    const auto source = ONCE_TRY(open_kafka_source(url_ + "?end=stop"));
+    const auto pipeline = ONCE_TRY(Pipeline::make(
+        *source, store_, each([&](const Delivery& delivery, Transaction&) -> Result<Outcome> {
+          handled_.emplace_back(delivery.id);
+          return applied();
+        }),
+        options_));
+    return pipeline->run();
+  }
+  void create_again() {
+    const Status gone = kafka::delete_topic(url_);
+    ASSERT_TRUE(gone) << gone.error().text;
+    create_kafka_topic(fmt::format("127.0.0.1:{}", server().port()), topic_, 1);
+    sent_.clear();
+  }
+  void expect_gone() {
+    const Status refused = run();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().tag, "gone") << refused.error().text;
+    EXPECT_EQ(handled_.size(), 3u);
+    ASSERT_TRUE(store_.repairs()->correct("shop", SetPosition{topic_ + "/0", -1}, "made anew"));
+    handled_.clear();
+    const Status again = run();
+    EXPECT_TRUE(again) << again.error().text;
+    EXPECT_EQ(handled_, sent_);
+  }
+
+  MemoryStore store_{system_clock()};
+  PipelineOptions options_;
+  std::vector<std::string> handled_;
+};
+
+// Where the last handled message was, the new topic has the end of a transaction.
+TEST_F(KafkaPosition, is_gone_if_the_topic_has_the_end_of_a_transaction_there) {
+  send("before", 0, 3);
+  const Status before = run();
+  ASSERT_TRUE(before) << before.error().text;
+  EXPECT_EQ(handled_, sent_);
+  create_again();
+  send("after", 100, 102);
+  send("after", 102, 110);
+  expect_gone();
+}
+
+TEST_F(KafkaPosition, is_gone_if_the_topic_ends_there_with_a_transaction) {
+  send("before", 0, 3);
+  const Status before = run();
+  ASSERT_TRUE(before) << before.error().text;
+  create_again();
+  send("after", 100, 102);
+  expect_gone();
+}
+
+// Kafka may remove the last handled message: that is not another topic.
+TEST_F(KafkaPosition, holds_if_the_handled_message_was_compacted) {
+  topic_ = "compacted";
+  url_ = server().url() + "/" + topic_;
+  create_kafka_topic(fmt::format("127.0.0.1:{}", server().port()), topic_, 1,
+                     {{"cleanup.policy", "compact"},
+                      {"segment.ms", "100"},
+                      {"min.cleanable.dirty.ratio", "0.01"}});
+  const auto send_one = [&](int number, const std::string& key) {
+    auto sink = open_kafka_sink(url_).value();
+    const Message message{.id = fmt::format("order {}", number), .key = key, .body = "body"};
+    const auto stamp = sink->enter(0, fmt::format("shop {}", number)).value();
+    ASSERT_TRUE(sink->append(0, stamp, std::span(&message, 1)));
+    sent_.push_back(message.id);
+  };
+  send_one(0, "a");
+  send_one(1, "b");  // at offset 2
+  const Status before = run();
+  ASSERT_TRUE(before) << before.error().text;
+  const std::int64_t witness = store_.position("shop", topic_ + "/0").value().witness.offset;
+  int number = 2;
+  send_one(number++, "b");
+  const auto is_there = [&] {
+    return kafka::first_messages(url_, {{0, witness}}).value().at(0) == witness;
+  };
+  for (; is_there() && number < 30; ++number) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    send_one(number, fmt::format("key {}", number));
+  }
+  ASSERT_FALSE(is_there()) << "Kafka has not compacted the topic";
+  const Status after = run();
+  ASSERT_TRUE(after) << after.error().text;
+  EXPECT_EQ(handled_, sent_);
 }
 
 }  // namespace

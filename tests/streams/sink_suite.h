@@ -111,6 +111,29 @@ TEST_P(ProducersSuite, the_last_message_of_a_producer_is_known_by_its_digest) {
   EXPECT_NE(digest_of(sent[4]), digest_of(messages(4, 5)[0])) << "headers count";
 }
 
+// A sender counts messages, and knows nothing of what fits into one write of the broker.
+TEST_P(ProducersSuite, large_messages_are_taken_however_many_come_at_once) {
+  const std::string url = topic();
+  std::vector<Message> sent = messages(0, 75);
+  for (std::size_t i = 0; i < sent.size(); ++i)
+    sent[i].body = std::string(900'000 + i, static_cast<char>('a' + i % 26));
+  {
+    auto writer = sink(url);
+    const Stamp stamp = entered(*writer, 0, "shop");
+    ASSERT_TRUE(writer->append(0, stamp, std::span(sent).first(40)));
+    const auto rest = writer->append(0, stamp, sent);
+    ASSERT_TRUE(rest) << rest.error().text;
+    EXPECT_EQ(rest->duplicates, 40u);
+    const auto again = writer->append(0, stamp, sent);
+    ASSERT_TRUE(again) << again.error().text;
+    EXPECT_EQ(again->duplicates, 75u);
+  }
+  const std::vector<Read> reads = all(url);
+  ASSERT_EQ(ids(reads), ids(sent));
+  for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_TRUE(reads[i].message == sent[i]) << i;
+  expect_order(reads);
+}
+
 TEST_P(ProducersSuite, of_an_overlapping_batch_only_the_new_messages_are_appended) {
   const std::string url = topic();
   {

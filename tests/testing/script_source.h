@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,16 @@ class ScriptSource final : public Source, public SourceReplay {
   void add(const std::string& partition, Message message) {
     partitions_[partition].messages.push_back(std::move(message));
   }
+  // An offset of no message: the end of a transaction.
+  void add_marker(const std::string& partition) {
+    Partition& found = partitions_[partition];
+    found.holes.insert(found.messages.size());
+    found.messages.emplace_back();
+  }
+  // Compaction has removed a message; older ones stay.
+  void remove(const std::string& partition, std::size_t offset) {
+    partitions_[partition].holes.insert(offset);
+  }
   void announce(const std::string& partition) {
     partitions_[partition];
     news_.push_back(partition);
@@ -44,7 +55,9 @@ class ScriptSource final : public Source, public SourceReplay {
     batch.partition = found->first;
     const auto& messages = found->second.messages;
     for (std::size_t i = from; i < std::min(messages.size(), from + count); ++i)
-      batch.deliveries.push_back(deliver(found->first, static_cast<std::int64_t>(i), messages[i]));
+      if (!found->second.holes.contains(i))
+        batch.deliveries.push_back(
+            deliver(found->first, static_cast<std::int64_t>(i), messages[i]));
     batch.end_offset = static_cast<std::int64_t>(std::min(messages.size(), from + count));
     batch.available_offset = static_cast<std::int64_t>(messages.size()) + markers_;
     return batch;
@@ -67,8 +80,8 @@ class ScriptSource final : public Source, public SourceReplay {
     for (auto& [name, partition] : partitions_) {
       if (partition.next >= partition.messages.size()) continue;
       Batch polled = batch(name, partition.next, count_max);
-      partition.next += polled.deliveries.size();
-      return polled;
+      partition.next = static_cast<std::size_t>(polled.end_offset);
+      if (!polled.deliveries.empty()) return polled;
     }
     return none;
   }
@@ -108,6 +121,7 @@ class ScriptSource final : public Source, public SourceReplay {
  private:
   struct Partition {
     std::vector<Message> messages;
+    std::set<std::size_t> holes;  // offsets of no message
     std::size_t next = 0;
     std::int64_t first = 0;
     std::int64_t acked = -1;

@@ -51,7 +51,7 @@ Result<Forgotten> MemoryStore::forget(std::string_view scope, std::int64_t horiz
   ONCE_TRY(check_scope(scope));
   const std::lock_guard lock(mutex_);
   MemoryState::Scope& books = scope_at(scope);
-  if (horizon_ms > books.horizon_ms) {
+  if (horizon_ms > books.horizon_ms && !books.horizon_held) {
     books.horizon_ms = horizon_ms;
     // The horizon moves all the time: one line says how far, until something else happens.
     if (!books.operations.empty() && books.operations.back().action == "forget")
@@ -244,6 +244,7 @@ Result<ScopeRecord> MemoryStore::describe(std::string_view scope) {
   const MemoryState::Scope* books = find_scope(scope);
   if (books == nullptr) return record;
   record.horizon_ms = books->horizon_ms;
+  record.horizon_held = books->horizon_held;
   for (const auto& [name, partition] : books->partitions) record.partitions.push_back(partition);
   return record;
 }

@@ -46,6 +46,7 @@ struct MemoryState {
     std::set<std::pair<std::int64_t, std::string>> by_birth;  // for forgetting
     std::map<std::string, PartitionRecord, std::less<>> partitions;
     std::int64_t horizon_ms = 0;
+    bool horizon_held = false;
     std::vector<ParkedRecord> parked;
     std::vector<OperationRecord> operations;
     std::map<std::string, ClaimRecord, std::less<>> claims;

@@ -125,6 +125,9 @@ Status MemoryStore::correct(std::string_view scope, const Correction& correction
       set = {.partition = to->partition, .position = {to->offset, fence, {}}};
     } else if (const auto* horizon = std::get_if<SetHorizon>(&correction)) {
       scope_at(scope).horizon_ms = horizon->horizon_ms;
+      scope_at(scope).horizon_held = true;
+    } else if (std::holds_alternative<ReleaseHorizon>(correction)) {
+      scope_at(scope).horizon_held = false;
     } else if (const auto* restart = std::get_if<RestartDestination>(&correction)) {
       restart_destination(restart->destination);
     } else {

@@ -81,7 +81,8 @@ std::unique_ptr<Transaction> MysqlStore::make_transaction(std::int64_t scope_num
 
 // Those who admit share a lock on this row until they commit (transaction.cc).
 Status MysqlStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
-  ONCE_TRY(connection.send("INSERT IGNORE INTO once_horizon VALUES (?, 0)", {scope}));
+  ONCE_TRY(connection.send("INSERT IGNORE INTO once_horizon (scope, horizon_ms) VALUES (?, 0)",
+                           {scope}));
   return connection.send("SELECT horizon_ms FROM once_horizon WHERE scope = ? FOR UPDATE", {scope});
 }
 

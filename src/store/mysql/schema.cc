@@ -94,7 +94,15 @@ constexpr auto third_step = std::to_array<MysqlChange>({
      "AND table_name = 'once_parked' AND index_name = 'once_parked_id'"},
 });
 
-constexpr auto steps_of_all = std::to_array<MysqlStep>({first_step, second_step, third_step});
+// A horizon that a person has set stays where it is.
+constexpr auto fourth_step = std::to_array<MysqlChange>({
+    {"ALTER TABLE once_horizon ADD COLUMN held TINYINT NOT NULL DEFAULT 0",
+     "SELECT 1 FROM information_schema.columns WHERE table_schema = database() "
+     "AND table_name = 'once_horizon' AND column_name = 'held'"},
+});
+
+constexpr auto steps_of_all =
+    std::to_array<MysqlStep>({first_step, second_step, third_step, fourth_step});
 
 Result<std::size_t> version_of(SqlConnection& connection) {
   const auto table =

@@ -56,7 +56,8 @@ Result<MysqlTransaction::Moment> MysqlTransaction::moment() {
       "SELECT horizon_ms, {} FROM once_horizon WHERE scope = ? LOCK IN SHARE MODE", mysql_now_ms);
   auto answer = ONCE_TRY(connection().ask(ask, {scope_number()}));
   if (answer->rows() == 0) {
-    ONCE_TRY(connection().send("INSERT IGNORE INTO once_horizon VALUES (?, 0)", {scope_number()}));
+    ONCE_TRY(connection().send("INSERT IGNORE INTO once_horizon (scope, horizon_ms) VALUES (?, 0)",
+                               {scope_number()}));
     answer = ONCE_TRY(connection().ask(ask, {scope_number()}));
   }
   moment_ = {answer->number(0, 0), answer->number(0, 1)};

@@ -113,7 +113,8 @@ std::unique_ptr<Transaction> PostgresStore::make_transaction(std::int64_t scope_
 // Those who admit share this lock until they commit (transaction.cc).
 Status PostgresStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
   ONCE_TRY(connection.send("SELECT pg_advisory_xact_lock(57223, ?)", {scope}));
-  return connection.send("INSERT INTO once_horizon VALUES (?, 0) ON CONFLICT DO NOTHING", {scope});
+  return connection.send(
+      "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?, 0) ON CONFLICT DO NOTHING", {scope});
 }
 
 // A table may be partitioned: rows are found again by their ids, not by their places.

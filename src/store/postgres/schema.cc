@@ -8,7 +8,7 @@
 namespace once {
 
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
-const std::array<std::string_view, 4> postgres_schema_steps = {
+const std::array<std::string_view, 5> postgres_schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL);
 INSERT INTO once_schema VALUES (1);
@@ -190,6 +190,11 @@ FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
 JOIN once_name AS partitions ON partitions.number = source_partition;
 UPDATE once_schema SET version = 4;
+)",
+    // A horizon that a person has set stays where it is.
+    R"(
+ALTER TABLE once_horizon ADD COLUMN held SMALLINT NOT NULL DEFAULT 0;
+UPDATE once_schema SET version = 5;
 )",
 };
 

@@ -35,11 +35,12 @@ Status RedisStore::write_horizon(std::string_view scope, std::int64_t horizon_ms
   std::vector<RedisCall> calls;
   if (keys_.shards().size() > 1)
     for (const RedisPlace& shard : keys_.shards())
-      calls.push_back(with_words(script(shard, how, {shard.key("horizon", scope)})));
+      calls.push_back(
+          with_words(script(shard, how, {shard.key("horizon", scope), shard.key("held", scope)})));
   ONCE_TRY(nodes_.ask(calls, RedisStage::write));
   ONCE_TRY(ask(with_words(script(books(), how,
-                                 {books().key("horizon", scope), books().key("scopes"),
-                                  books().key("operations", scope)})),
+                                 {books().key("horizon", scope), books().key("held", scope),
+                                  books().key("scopes"), books().key("operations", scope)})),
                RedisStage::write));
   return {};
 }
@@ -86,13 +87,14 @@ Result<Forgotten> RedisStore::forget(std::string_view scope, std::int64_t horizo
   const std::lock_guard lock(sweep_mutex_);
   Sweep& sweep = sweeps_[std::string(scope)];
   const std::int64_t start_ns = system_clock().ticks_ns();
-  const std::int64_t before = ONCE_TRY(horizon_of(scope));
+  const StoredHorizon before = ONCE_TRY(stored_horizon(scope));
   // A person, maybe in another process, set the horizon back: what was swept was another horizon's.
-  if (before < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
+  if (before.ms < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
+  if (before.held) horizon_ms = before.ms;
   ONCE_POINT(store_before_forget);
-  if (horizon_ms > before) ONCE_TRY(move_horizon(scope, horizon_ms));
+  if (horizon_ms > before.ms) ONCE_TRY(move_horizon(scope, horizon_ms));
   ONCE_POINT(store_after_horizon);
-  const std::int64_t horizon = std::max(horizon_ms, before);
+  const std::int64_t horizon = std::max(horizon_ms, before.ms);
   if (!sweep.running) {
     if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
     if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};

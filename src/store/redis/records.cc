@@ -85,9 +85,11 @@ Result<std::vector<OperationRecord>> RedisStore::operations(std::string_view sco
 Result<ScopeRecord> RedisStore::describe(std::string_view scope) {
   const RedisAnswer answer =
       ONCE_TRY(ask(script(books(), redis_scripts::describe_scope,
-                          {books().key("horizon", scope), books().key("positions", scope)}),
+                          {books().key("horizon", scope), books().key("positions", scope),
+                           books().key("held", scope)}),
                    RedisStage::read));
-  ScopeRecord record{number_in_eight(answer.at(1).text()), answer.at(0).number(), {}};
+  ScopeRecord record{
+      number_in_eight(answer.at(1).text()), answer.at(0).number(), {}, answer.at(3).number() != 0};
   const RedisAnswer positions = answer.at(2);
   for (std::size_t i = 0; i + 1 < positions.size(); i += 2)
     record.partitions.push_back(partition_in(positions.at(i).text(), positions.at(i + 1).text()));
@@ -96,10 +98,11 @@ Result<ScopeRecord> RedisStore::describe(std::string_view scope) {
   return record;
 }
 
-Result<std::int64_t> RedisStore::horizon_of(std::string_view scope) {
-  const RedisAnswer horizon =
-      ONCE_TRY(ask(command({"GET", books().key("horizon", scope)}), RedisStage::read));
-  return number_in_eight(horizon.text());
+Result<RedisStore::StoredHorizon> RedisStore::stored_horizon(std::string_view scope) {
+  const RedisAnswer stored =
+      ONCE_TRY(ask(command({"MGET", books().key("horizon", scope), books().key("held", scope)}),
+                   RedisStage::read));
+  return StoredHorizon{number_in_eight(stored.at(0).text()), !stored.at(1).is_nil()};
 }
 
 }  // namespace once

@@ -126,7 +126,11 @@ class RedisStore final : public Store,
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
   Result<ScopeRecord> describe(std::string_view scope) override;
-  Result<std::int64_t> horizon_of(std::string_view scope);
+  struct StoredHorizon {
+    std::int64_t ms = 0;
+    bool held = false;
+  };
+  Result<StoredHorizon> stored_horizon(std::string_view scope);
 
   // Repairs (repairs.cc)
   Status force(std::string_view scope, std::string_view id, std::string_view reason) override;

@@ -110,18 +110,18 @@ Status RedisStore::restart_destination(std::string_view scope, const RestartDest
 Status RedisStore::drop_scope(std::string_view scope, std::string_view reason) {
   if (keys_.shards().size() > 1)
     for (const RedisPlace& shard : keys_.shards()) {
-      RedisCall call =
-          script(shard, redis_scripts::drop_scope,
-                 {shard.key("scopes"), shard.key("claims", scope), shard.key("horizon", scope)});
+      RedisCall call = script(shard, redis_scripts::drop_scope,
+                              {shard.key("scopes"), shard.key("claims", scope),
+                               shard.key("horizon", scope), shard.key("held", scope)});
       ONCE_TRY(ask(call.add(scope), RedisStage::write));
     }
   RedisCall call = script(
       books(), redis_scripts::drop_scope,
       {books().key("scopes"), books().key("operations", store_scope),
        books().key("positions", scope), books().key("ledger", scope), books().key("horizon", scope),
-       books().key("parked", scope), books().key("claims", scope), books().key("operations", scope),
-       books().key("deferred", scope), books().key("due", scope), books().key("order", scope),
-       books().key("deferrals", scope)});
+       books().key("held", scope), books().key("parked", scope), books().key("claims", scope),
+       books().key("operations", scope), books().key("deferred", scope), books().key("due", scope),
+       books().key("order", scope), books().key("deferrals", scope)});
   call.add(scope).add(store_scope).add(action_of(DropScope{})).add(reason);
   ONCE_TRY(ask(call, RedisStage::write));
   return {};
@@ -136,6 +136,9 @@ Status RedisStore::correct(std::string_view scope, const Correction& correction,
     return set_position(scope, *to, reason);
   if (const auto* horizon = std::get_if<SetHorizon>(&correction))
     return write_horizon(scope, horizon->horizon_ms, redis_scripts::set_horizon,
+                         {action_of(correction), subject_of(correction, scope), reason});
+  if (std::holds_alternative<ReleaseHorizon>(correction))
+    return write_horizon(scope, 0, redis_scripts::release_horizon,
                          {action_of(correction), subject_of(correction, scope), reason});
   if (const auto* restart = std::get_if<RestartDestination>(&correction))
     return restart_destination(scope, *restart, reason);

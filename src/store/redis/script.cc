@@ -370,46 +370,64 @@ end
 return redis.call('HMGET', KEYS[1], 'version', 'shards', 'identity')
 )lua");
 
-// keys: horizon, positions. Answers the clock, the horizon and all positions.
+// keys: horizon, positions, hold. Answers the clock, the horizon, all positions, and whether the
+// horizon is held.
 const RedisScript describe_scope = made_of(R"lua(
-return {digits(now_ms()), redis.call('GET', KEYS[1]) or '', redis.call('HGETALL', KEYS[2])}
+return {digits(now_ms()), redis.call('GET', KEYS[1]) or '', redis.call('HGETALL', KEYS[2]),
+  redis.call('EXISTS', KEYS[3])}
 )lua");
 
-// keys: horizon; for the books also scopes, operations. words: 2 scope, 3 horizon in eight bytes,
-// 4 in digits. The horizon moves all the time: one line says how far, until something else happens.
+// keys: horizon, hold; for the books also scopes, operations. words: 2 scope, 3 horizon in eight
+// bytes, 4 in digits. The horizon moves all the time: one line says how far, until something else
+// happens.
 const RedisScript move_horizon = made_of(R"lua(
 local before = redis.call('GET', KEYS[1])
 if before and not is_less(before, ARGV[3]) then return 0 end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 write_also_when_full(KEYS[1])
-if #KEYS == 1 then
+if #KEYS == 2 then
   redis.call('SET', KEYS[1], ARGV[3])
   return 1
 end
-local operation = last_number(KEYS[3])
-local newest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
-redis.call('SCARD', KEYS[2])
+local operation = last_number(KEYS[4])
+local newest = redis.call('XREVRANGE', KEYS[4], '+', '-', 'COUNT', 1)[1]
+redis.call('SCARD', KEYS[3])
 redis.call('SET', KEYS[1], ARGV[3])
-redis.call('SADD', KEYS[2], ARGV[2])
-if newest and newest[2][4] == 'forget' then redis.call('XDEL', KEYS[3], newest[1]) end
-log(KEYS[3], operation + 1, 'forget', ARGV[4], 'the horizon moved')
+redis.call('SADD', KEYS[3], ARGV[2])
+if newest and newest[2][4] == 'forget' then redis.call('XDEL', KEYS[4], newest[1]) end
+log(KEYS[4], operation + 1, 'forget', ARGV[4], 'the horizon moved')
 return 1
 )lua");
 
-// keys: horizon; for the books also scopes, operations. words: 2 scope, 3 horizon in eight bytes,
-// 4 action, 5 subject, 6 reason.
-const RedisScript set_horizon = made_of(R"lua(
+namespace {
+
+// keys: horizon, hold; for the books also scopes, operations. words: 2 scope, 3 horizon in eight
+// bytes, 4 action, 5 subject, 6 reason. The hold is written first, so that a shard that has the
+// horizon of a person keeps it.
+RedisScript correct_horizon(std::string_view change) {
+  return made_of(R"lua(
 redis.call('GET', KEYS[1])
-if #KEYS == 1 then
-  redis.call('SET', KEYS[1], ARGV[3])
-  return {'ok'}
+redis.call('GET', KEYS[2])
+local operation
+if #KEYS > 2 then
+  operation = last_number(KEYS[4])
+  redis.call('SCARD', KEYS[3])
 end
-local operation = last_number(KEYS[3])
-redis.call('SCARD', KEYS[2])
-redis.call('SADD', KEYS[2], ARGV[2])
-redis.call('SET', KEYS[1], ARGV[3])
-log(KEYS[3], operation + 1, ARGV[4], ARGV[5], ARGV[6])
+)lua" + std::string(change) +
+                 R"lua(
+if operation then
+  redis.call('SADD', KEYS[3], ARGV[2])
+  log(KEYS[4], operation + 1, ARGV[4], ARGV[5], ARGV[6])
+end
 return {'ok'}
 )lua");
+}
+
+}  // namespace
+
+const RedisScript set_horizon =
+    correct_horizon("redis.call('SET', KEYS[2], '1') redis.call('SET', KEYS[1], ARGV[3])");
+const RedisScript release_horizon = correct_horizon("redis.call('DEL', KEYS[2])");
 
 namespace {
 

@@ -23,6 +23,7 @@ extern const RedisScript describe_scope;  // writes nothing: a read that no writ
 
 extern const RedisScript move_horizon;
 extern const RedisScript set_horizon;
+extern const RedisScript release_horizon;
 extern const RedisScript sweep_ledger;
 extern const RedisScript sweep_claims;
 

@@ -100,7 +100,7 @@ Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
   const Lease lease = ONCE_TRY(lend());
   const auto answer = ONCE_TRY(lease->ask(
       fmt::format("SELECT {}, horizon_ms, partitions.name, source_identity, settled_ms, "
-                  "waiting_ms, drained_ms, {} "
+                  "waiting_ms, drained_ms, {}, held "
                   "FROM (SELECT (SELECT number FROM once_name WHERE name = ?) AS number) AS known "
                   "LEFT JOIN once_horizon ON once_horizon.scope = known.number "
                   "LEFT JOIN once_position ON once_position.scope = known.number "
@@ -113,6 +113,7 @@ Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
   for (int row = 0; row < answer->rows(); ++row) {
     record.now_ms = answer->number(row, 0) + skew_ms();
     if (!answer->is_null(row, 1)) record.horizon_ms = answer->number(row, 1);
+    record.horizon_held = !answer->is_null(row, 11) && answer->number(row, 11) != 0;
     if (answer->is_null(row, 2)) continue;
     record.partitions.push_back({.partition = answer->bytes(row, 2),
                                  .position = position_in(*answer, row, 7),
@@ -124,13 +125,14 @@ Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
   return record;
 }
 
-Result<std::int64_t> ServerStore::horizon_of(std::string_view scope) {
+Result<ServerStore::StoredHorizon> ServerStore::stored_horizon(std::string_view scope) {
   const Lease lease = ONCE_TRY(lend());
   const auto answer =
-      ONCE_TRY(lease->ask("SELECT horizon_ms FROM once_horizon "
+      ONCE_TRY(lease->ask("SELECT horizon_ms, held FROM once_horizon "
                           "WHERE scope = (SELECT number FROM once_name WHERE name = ?)",
                           {Blob{scope}}));
-  return answer->rows() == 0 ? 0 : answer->number(0, 0);
+  if (answer->rows() == 0) return StoredHorizon{};
+  return StoredHorizon{answer->number(0, 0), answer->number(0, 1) != 0};
 }
 
 }  // namespace once

@@ -95,7 +95,7 @@ Status ServerStore::set_position(SqlConnection& connection, std::int64_t scope,
 Status ServerStore::set_horizon(SqlConnection& connection, std::int64_t scope,
                                 std::int64_t horizon_ms) {
   ONCE_TRY(lock_horizon(connection, scope));
-  return connection.send("UPDATE once_horizon SET horizon_ms = ? WHERE scope = ?",
+  return connection.send("UPDATE once_horizon SET horizon_ms = ?, held = 1 WHERE scope = ?",
                          {horizon_ms, scope});
 }
 
@@ -137,6 +137,8 @@ Status ServerStore::correct(std::string_view scope, const Correction& correction
     }
     if (const auto* horizon = std::get_if<SetHorizon>(&correction))
       ONCE_TRY(set_horizon(connection, number, horizon->horizon_ms));
+    if (std::holds_alternative<ReleaseHorizon>(correction))
+      ONCE_TRY(connection.send("UPDATE once_horizon SET held = 0 WHERE scope = ?", {number}));
     if (const auto* restart = std::get_if<RestartDestination>(&correction))
       ONCE_TRY(restart_destination(connection, restart->destination));
     if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(connection, number));

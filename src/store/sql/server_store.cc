@@ -197,9 +197,13 @@ Status ServerStore::trim_operations(SqlConnection& connection, std::int64_t scop
 Status ServerStore::move_horizon(std::int64_t scope, std::int64_t horizon_ms) {
   return write([&](SqlConnection& connection) -> Status {
     ONCE_TRY(lock_horizon(connection, scope));
-    ONCE_TRY(
-        connection.send("UPDATE once_horizon SET horizon_ms = ? WHERE scope = ? AND horizon_ms < ?",
-                        {horizon_ms, scope, horizon_ms}));
+    const auto moves = ONCE_TRY(
+        connection.ask("SELECT 1 FROM once_horizon WHERE scope = ? AND horizon_ms < ? AND held = 0 "
+                       "FOR UPDATE",
+                       {scope, horizon_ms}));
+    if (moves->rows() == 0) return {};
+    ONCE_TRY(connection.send("UPDATE once_horizon SET horizon_ms = ? WHERE scope = ?",
+                             {horizon_ms, scope}));
     // The horizon moves all the time: one line says how far, until something else happens.
     ONCE_TRY(connection.send(
         "DELETE FROM once_operation WHERE action = ? AND number = (SELECT newest FROM "
@@ -215,9 +219,9 @@ Result<Forgotten> ServerStore::forget(std::string_view scope, std::int64_t horiz
                                       std::size_t rows_max) {
   ONCE_TRY(check_scope(scope));
   const std::int64_t number = ONCE_TRY(number_of(scope));
-  const std::int64_t before = ONCE_TRY(horizon_of(scope));
+  const StoredHorizon before = ONCE_TRY(stored_horizon(scope));
   ONCE_POINT(store_before_forget);
-  if (horizon_ms > before) ONCE_TRY(move_horizon(number, horizon_ms));
+  if (horizon_ms > before.ms && !before.held) ONCE_TRY(move_horizon(number, horizon_ms));
   ONCE_POINT(store_after_horizon);
   return write([&](SqlConnection& connection) -> Result<Forgotten> {
     // A person may have set it back, and while rows go nobody does.

@@ -27,11 +27,12 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
   Sweep& sweep = sweeps_[std::string(scope)];
   const std::int64_t start_ns = clock_.ticks_ns();
   // A person, maybe in another process, set the horizon back: what was swept was another horizon's.
-  const std::int64_t stored_ms = ONCE_TRY(scope_horizon_ms(scope));
-  if (stored_ms < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
+  const StoredHorizon stored = ONCE_TRY(stored_horizon(scope));
+  if (stored.ms < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
+  if (stored.held) horizon_ms = stored.ms;
   // While a pass runs the horizon stays; what is asked for by now is the next pass's.
   if (!sweep.running) {
-    const std::int64_t horizon = std::max(horizon_ms, stored_ms);
+    const std::int64_t horizon = std::max(horizon_ms, stored.ms);
     if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
     if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};
     ONCE_POINT(store_before_forget);
@@ -63,13 +64,14 @@ Result<std::int64_t> stored_horizon_ms(Connection& connection, std::int64_t scop
 }
 
 Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
-  if (horizon_ms <= ONCE_TRY(scope_horizon_ms(scope))) return {};
+  if (horizon_ms <= ONCE_TRY(stored_horizon(scope)).ms) return {};
   return write([&](Connection& writer) -> Status {
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
     ONCE_TRY(writer.run(
         "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?1, ?2) ON CONFLICT (scope) "
-        "DO UPDATE SET horizon_ms = max(horizon_ms, excluded.horizon_ms)",
+        "DO UPDATE SET horizon_ms = max(horizon_ms, excluded.horizon_ms) WHERE held = 0",
         {number, horizon_ms}));
+    if (writer.changes() == 0) return {};
     // The horizon moves all the time: one line says how far, until something else happens.
     const std::string subject = fmt::format("{}", horizon_ms);
     ONCE_TRY(writer.run(

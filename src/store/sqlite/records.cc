@@ -121,7 +121,8 @@ Result<ScopeRecord> SqliteStore::describe(std::string_view scope) {
   return read([&](Connection& reader) -> Result<ScopeRecord> {
     Statement statement = ONCE_TRY(reader.prepare(
         "SELECT coalesce(horizon_ms, 0), partitions.name, offset, fence, witness_offset, "
-        "witness_digest, source_identity, settled_ms, waiting_ms, drained_ms "
+        "witness_digest, source_identity, settled_ms, waiting_ms, drained_ms, "
+        "coalesce(held, 0) "
         "FROM (SELECT (SELECT number FROM once_name WHERE name = ?) AS number) AS known "
         "LEFT JOIN once_horizon ON once_horizon.scope = known.number "
         "LEFT JOIN once_position ON once_position.scope = known.number "
@@ -133,6 +134,7 @@ Result<ScopeRecord> SqliteStore::describe(std::string_view scope) {
     int code = statement.step();
     for (; code == SQLITE_ROW; code = statement.step()) {
       record.horizon_ms = statement.number(0);
+      record.horizon_held = statement.number(10) != 0;
       if (statement.is_null(1)) continue;
       PartitionRecord& partition = record.partitions.emplace_back();
       partition.partition = statement.bytes(1);
@@ -149,13 +151,15 @@ Result<ScopeRecord> SqliteStore::describe(std::string_view scope) {
   });
 }
 
-Result<std::int64_t> SqliteStore::scope_horizon_ms(std::string_view scope) {
-  return read([&](Connection& reader) -> Result<std::int64_t> {
+Result<SqliteStore::StoredHorizon> SqliteStore::stored_horizon(std::string_view scope) {
+  return read([&](Connection& reader) -> Result<StoredHorizon> {
     const Rows rows =
-        ONCE_TRY(reader.query("SELECT horizon_ms FROM once_horizon "
+        ONCE_TRY(reader.query("SELECT horizon_ms, held FROM once_horizon "
                               "WHERE scope = (SELECT number FROM once_name WHERE name = ?)",
                               {scope}));
-    return rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
+    if (rows.empty()) return StoredHorizon{};
+    return StoredHorizon{std::get<std::int64_t>(rows[0][0]),
+                         std::get<std::int64_t>(rows[0][1]) != 0};
   });
 }
 

@@ -124,8 +124,11 @@ Status SqliteStore::correct(std::string_view scope, const Correction& correction
     if (const auto* to = std::get_if<SetPosition>(&correction))
       ONCE_TRY(set_position(writer, number, *to));
     if (const auto* horizon = std::get_if<SetHorizon>(&correction))
-      ONCE_TRY(writer.run("INSERT OR REPLACE INTO once_horizon (scope, horizon_ms) VALUES (?, ?)",
-                          {number, horizon->horizon_ms}));
+      ONCE_TRY(writer.run(
+          "INSERT OR REPLACE INTO once_horizon (scope, horizon_ms, held) VALUES (?, ?, 1)",
+          {number, horizon->horizon_ms}));
+    if (std::holds_alternative<ReleaseHorizon>(correction))
+      ONCE_TRY(writer.run("UPDATE once_horizon SET held = 0 WHERE scope = ?", {number}));
     if (const auto* restart = std::get_if<RestartDestination>(&correction))
       ONCE_TRY(restart_destination(writer, *restart));
     if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(writer, number));

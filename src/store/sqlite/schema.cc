@@ -11,7 +11,7 @@ namespace once {
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
 // order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
-const std::array<std::string_view, 6> schema_steps = {
+const std::array<std::string_view, 7> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO once_schema VALUES (1);
@@ -218,6 +218,12 @@ SELECT scopes.name AS scope,
 FROM once_ledger
 JOIN once_name AS scopes ON scopes.number = scope
 JOIN once_name AS partitions ON partitions.number = partition;
+)",
+    // A horizon that a person has set stays where it is.
+    R"(
+UPDATE once_schema SET version = 7;
+
+ALTER TABLE once_horizon ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
 )",
 };
 

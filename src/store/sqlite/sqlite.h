@@ -144,7 +144,11 @@ class SqliteStore final : public Store,
   Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
                                                   std::size_t count_max) override;
   Result<ScopeRecord> describe(std::string_view scope) override;
-  Result<std::int64_t> scope_horizon_ms(std::string_view scope);
+  struct StoredHorizon {
+    std::int64_t ms = 0;
+    bool held = false;
+  };
+  Result<StoredHorizon> stored_horizon(std::string_view scope);
 
   Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
   Status replay(std::string_view scope, std::span<const std::int64_t> numbers,

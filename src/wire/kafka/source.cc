@@ -20,8 +20,8 @@
 namespace once::kafka {
 namespace {
 
-// For how long a source waits for what it needs only for a warning.
-constexpr int hint_ms = 2'000;
+// For how long a source waits for the settings of a topic.
+constexpr int settings_ms = 2'000;
 
 Settings consumer_settings(const Address& address) {
   Settings settings{
@@ -119,8 +119,11 @@ struct KafkaSource::Facts {
     for (const std::string& name : address.topics) {
       Topic& topic = facts.topics[name];
       topic.partition_count = ONCE_TRY(client->partition_count(name));
-      const auto settings = topic_settings(*client, name, hint_ms);
+      // Whether messages can be removed from its middle is not needed to read it: a broker that
+      // does not tell is not waited for.
+      const auto settings = topic_settings(*client, name, settings_ms);
       topic.compacted = settings && is_compacted(*settings);
+      topic.settings_known = settings && settings->contains("cleanup.policy");
     }
     if (const std::string cluster = client->cluster_id(); !cluster.empty())
       facts.identity = "kafka:" + cluster;
@@ -231,8 +234,16 @@ SourceTraits KafkaSource::traits() const {
                       .identity = identity_,
                       .partitions = {}};
   for (const auto& [name, topic] : topics_) {
-    for (std::uint32_t i = 0; i < topic.partition_count; ++i)
+    for (std::uint32_t i = 0; i < topic.partition_count; ++i) {
       traits.partitions.push_back(fmt::format("{}/{}", name, i));
+      if (topic.compacted) traits.compacted.push_back(traits.partitions.back());
+    }
+    if (!topic.settings_known)
+      traits.warnings.push_back(fmt::format(
+          "the cleanup.policy of {0} cannot be read: it is taken for delete. If {0} is compacted, "
+          "a start ends with the error \"gone\" when the last message that was handled has been "
+          "removed. Give this user the right DescribeConfigs on the topic",
+          name));
     if (topic.compacted)
       traits.warnings.push_back(fmt::format(
           "{} is compacted (cleanup.policy): Kafka removes messages when a newer one has the same "

@@ -46,6 +46,7 @@ class KafkaSource final : public Source, public SourceReplay {
   struct Topic {
     std::uint32_t partition_count = 0;  // may grow
     bool compacted = false;
+    bool settings_known = true;  // the cluster has told them
   };
   using Topics = std::map<std::string, Topic, std::less<>>;
   // What is to know before the consumer is made: its settings depend on it.

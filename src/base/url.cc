@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstddef>
 
+#include "base/hex.h"
+
 namespace once {
 namespace {
 
@@ -15,19 +17,10 @@ tl::unexpected<Error> fail_url(std::string text) {
   return fail(Remedy::stop, "url", std::move(text));
 }
 
-int hex_digit(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
 // The byte that is written as a percent sign and two digits here, or -1.
 int escaped_byte(std::string_view text, std::size_t at) {
   if (text[at] != '%' || at + 2 >= text.size()) return -1;
-  const int high = hex_digit(text[at + 1]);
-  const int low = hex_digit(text[at + 2]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+  return hex_byte(text[at + 1], text[at + 2]);
 }
 
 Result<std::string> percent_decode(std::string_view text, std::string_view url) {

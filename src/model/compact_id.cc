@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/compact_id.h"
 
+#include "base/hex.h"
+
 namespace once {
 namespace {
 
@@ -10,18 +12,11 @@ constexpr char escape_mark = '\x00';
 constexpr char uuid_mark = '\x01';
 
 constexpr std::size_t uuid_text_size = 36;
-constexpr std::string_view digits = "0123456789abcdef";
 
 constexpr bool is_hyphen_at(std::size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
-constexpr auto make_values() {
-  std::array<signed char, 256> values{};
-  for (signed char& value : values) value = -1;
-  for (std::size_t i = 0; i < digits.size(); ++i)
-    values[static_cast<unsigned char>(digits[i])] = static_cast<signed char>(i);
-  return values;
-}
-constexpr auto value_of = make_values();
+// Only small letters: another spelling is another id.
+constexpr bool is_capital(char digit) { return digit >= 'A' && digit <= 'F'; }
 
 bool pack_uuid(std::string_view text, char* into) {
   if (text.size() != uuid_text_size) return false;
@@ -30,10 +25,11 @@ bool pack_uuid(std::string_view text, char* into) {
       if (text[i++] != '-') return false;
       continue;
     }
-    const int high = value_of[static_cast<unsigned char>(text[i++])];
-    const int low = value_of[static_cast<unsigned char>(text[i++])];
-    if ((high | low) < 0) return false;
-    *into++ = static_cast<char>(high << 4 | low);
+    const char high = text[i++];
+    const char low = text[i++];
+    const int byte = hex_byte(high, low);
+    if (byte < 0 || is_capital(high) || is_capital(low)) return false;
+    *into++ = static_cast<char>(byte);
   }
   return true;
 }
@@ -57,10 +53,9 @@ std::string expand_id(std::string_view bytes) {
   if (bytes[0] != uuid_mark) return std::string(bytes);
   std::string text;
   text.reserve(uuid_text_size);
-  for (const char byte : bytes.substr(1)) {
+  for (std::size_t i = 1; i < bytes.size(); ++i) {
     if (is_hyphen_at(text.size())) text += '-';
-    text += digits[static_cast<unsigned char>(byte) >> 4];
-    text += digits[static_cast<unsigned char>(byte) & 15];
+    append_hex(text, bytes.substr(i, 1));
   }
   return text;
 }

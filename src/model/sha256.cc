@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/assert.h"
+#include "base/hex.h"
 
 namespace once {
 namespace {
@@ -53,13 +54,9 @@ std::array<std::uint8_t, 16> Sha256::digest128() {
 }
 
 std::string to_hex(const std::array<std::uint8_t, 16>& bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
   text.reserve(2 * bytes.size());
-  for (const std::uint8_t byte : bytes) {
-    text.push_back(digits[byte >> 4]);
-    text.push_back(digits[byte & 15]);
-  }
+  append_hex(text, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   return text;
 }
 

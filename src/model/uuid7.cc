@@ -5,6 +5,7 @@
 #include <array>
 #include <mutex>
 
+#include "base/hex.h"
 #include "model/random.h"
 
 namespace once {
@@ -50,13 +51,6 @@ class Uuid7 final : public IdMaker {
   std::int64_t last_ms_ = 0;
   std::uint32_t counter_ = 0;
 };
-
-int hex_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
 
 }  // namespace
 

@@ -330,6 +330,49 @@ TEST_P(LiveSuite, H20_of_two_owners_of_one_partition_the_older_is_fenced) {
   EXPECT_EQ(effects(), ids_to(count));
 }
 
+// Each transaction makes names and has statements that nobody has seen, for which it must ask while
+// it holds the only connection.
+TEST_P(LiveSuite, more_threads_than_connections_wait_for_each_other_and_all_is_done) {
+  if (!open()->traits().sql) return;  // Redis has one connection to each node
+  auto store = open(server().url() + "?connections=1");
+  constexpr int threads = 8;
+  constexpr int rounds = 10;
+  std::vector<std::string> wanted;
+  for (int i = 0; i < threads * rounds; ++i) wanted.push_back(id_of(i));
+  std::vector<std::thread> running;
+  std::atomic<int> failures = 0;
+  for (int thread = 0; thread < threads; ++thread)
+    running.emplace_back([&, thread] {
+      for (int round = 0; round < rounds; ++round) {
+        const int number = thread * rounds + round;
+        const auto work = [&]() -> Status {
+          auto transaction = ONCE_TRY(store->begin(fmt::format("{} {}", scope_, number)));
+          ONCE_TRY(
+              transaction->sql()->execute(fmt::format("DELETE FROM effect WHERE {} = -1", number)));
+          ONCE_TRY(transaction->enqueue(fmt::format("{} to {}", scope_, number), {.body = "x"}));
+          ONCE_TRY(add_effect(*transaction, id_of(number)));
+          return transaction->commit();
+        };
+        if (const Status done = work(); !done) ++failures;
+      }
+    });
+  for (std::thread& thread : running) thread.join();
+  EXPECT_EQ(failures, 0);
+  std::vector<std::string> done = effects();
+  std::sort(done.begin(), done.end());
+  EXPECT_EQ(done, wanted);
+  // The wait has an end, and says which setting it is about.
+  auto holding = store->begin(scope_).value();
+  const auto refused = store->begin(scope_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().remedy, Remedy::retry);
+  EXPECT_EQ(refused.error().tag, "exhausted");
+  EXPECT_NE(refused.error().text.find("connections=N"), std::string::npos) << refused.error().text;
+  holding.reset();
+  EXPECT_TRUE(store->begin(scope_));
+  EXPECT_FALSE(GetParam().open(server().url() + "?connections=0"));
+}
+
 // As after a restore: the number that the scope had belongs to another name.
 TEST_P(LiveSuite, names_are_looked_up_again_when_the_connection_was_lost) {
   ChaosProxy proxy(server().port());

@@ -27,7 +27,8 @@ MysqlStore::MysqlStore(MysqlAddress address, ServerStoreOptions options)
 
 Result<std::unique_ptr<MysqlStore>> MysqlStore::open(const std::string& url,
                                                      ServerStoreOptions options) {
-  MysqlAddress address = ONCE_TRY(MysqlAddress::parse(url));
+  MysqlAddress address =
+      ONCE_TRY(MysqlAddress::parse(ONCE_TRY(without_own_parameters(url, options))));
   std::unique_ptr<MysqlStore> store(new MysqlStore(std::move(address), std::move(options)));
   const auto connection = ONCE_TRY(store->connect());
   ONCE_TRY(store->check_settings(*connection));

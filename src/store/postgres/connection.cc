@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
+#include "base/hex.h"
 #include "base/secrets.h"
 #include "store/postgres/error.h"
 #include "store/postgres/statement_text.h"
@@ -16,15 +17,13 @@ namespace {
 constexpr Oid bool_type = 16, bytea_type = 17, int8_type = 20, int2_type = 21, int4_type = 23,
               oid_type = 26, float4_type = 700, float8_type = 701;
 
-int digit_of(char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; }
-
 // As the server prints bytes: \x and two digits for each.
 std::string decode_hex(std::string_view text) {
   std::string bytes;
   if (!text.starts_with("\\x")) return bytes;
   bytes.reserve(text.size() / 2 - 1);
   for (std::size_t i = 2; i + 1 < text.size(); i += 2)
-    bytes += static_cast<char>(digit_of(text[i]) << 4 | digit_of(text[i + 1]));
+    bytes += static_cast<char>(hex_byte(text[i], text[i + 1]));
   return bytes;
 }
 

@@ -42,7 +42,8 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(const std::string& ur
                                                            ServerStoreOptions options) {
   // libpq repeats a whole URL when it cannot read it; what it is given here can be read.
   if (scheme_bytes(url) != 0) ONCE_TRY(parse_url(url));
-  std::unique_ptr<PostgresStore> store(new PostgresStore(url, std::move(options)));
+  std::string native = ONCE_TRY(without_own_parameters(url, options));
+  std::unique_ptr<PostgresStore> store(new PostgresStore(std::move(native), std::move(options)));
   const auto connection = ONCE_TRY(store->connect_here());
   ONCE_TRY(store->check_settings(*connection));
   if (!store->makes_tables()) return store;

@@ -4,12 +4,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "base/failpoint.h"
 #include "model/ledger.h"
 #include "model/random.h"
 
 namespace once {
+
+Result<std::string> without_own_parameters(std::string_view url, ServerStoreOptions& options) {
+  constexpr std::string_view name = "connections=";
+  constexpr std::size_t most = 10'000;
+  const std::size_t question = std::min(url.find('?'), url.size());
+  std::string made(url.substr(0, question));
+  std::string_view rest = url.substr(question);
+  char before = '?';
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view one = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(one.size());
+    if (!one.starts_with(name)) {
+      made += before;
+      made += one;
+      before = '&';
+      continue;
+    }
+    const std::string_view value = one.substr(name.size());
+    const auto read =
+        std::from_chars(value.data(), value.data() + value.size(), options.connections_max);
+    if (read.ec != std::errc() || read.ptr != value.data() + value.size() ||
+        options.connections_max == 0 || options.connections_max > most)
+      return fail(
+          Remedy::stop, "url",
+          fmt::format("connections is \"{}\", but must be a number from 1 to {}", value, most));
+  }
+  return made;
+}
 
 StoreTraits ServerStore::traits() const {
   return {where_, StoreTraits::Durability::power, true, false, true, identity_};
@@ -34,28 +65,44 @@ Status ServerStore::read_identity(SqlConnection& connection) {
 
 Result<ServerStore::Lease> ServerStore::lend() {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (!given_back_.wait_for(lock, std::chrono::milliseconds(options_.lend_ms_max),
+                              [this] { return lent_ < options_.connections_max; }))
+      return fail(
+          Remedy::retry, "exhausted",
+          fmt::format("{}: all {} connections are in use, and none was given back within {} "
+                      "ms; use fewer lanes, or raise connections=N in the URL of the store",
+                      where_, options_.connections_max, options_.lend_ms_max));
+    ++lent_;
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
       return Lease(*this, std::move(connection));
     }
   }
-  auto connection = ONCE_TRY(connect());
-  return Lease(*this, std::move(connection));
+  auto connection = connect();
+  if (connection) return Lease(*this, std::move(*connection));
+  const std::lock_guard lock(mutex_);
+  --lent_;
+  given_back_.notify_one();
+  return fail(std::move(connection).error());
 }
 
 void ServerStore::give_back(std::unique_ptr<SqlConnection> connection) {
   const bool usable = connection->reset();
+  if (!usable) forget_what_is_known();
   const std::lock_guard lock(mutex_);
-  // One broken connection usually means that the server went away: the idle ones are of no use, and
-  // what comes back may be a restored database, in which names have other numbers.
-  if (!usable) {
-    idle_.clear();
-    names_.clear();
-  }
   if (usable && idle_.size() < options_.idle_connections_max)
     idle_.push_back(std::move(connection));
+  --lent_;
+  given_back_.notify_one();
+}
+
+// One broken connection usually means that the server went away: the idle ones are of no use.
+void ServerStore::forget_what_is_known() {
+  const std::lock_guard lock(mutex_);
+  idle_.clear();
+  names_.clear();
 }
 
 Result<std::int64_t> ServerStore::number_of(std::string_view name) {
@@ -63,25 +110,27 @@ Result<std::int64_t> ServerStore::number_of(std::string_view name) {
     const std::lock_guard lock(mutex_);
     if (const auto found = names_.find(name); found != names_.end()) return found->second;
   }
-  const Lease lease = ONCE_TRY(lend());
-  ONCE_TRY(lease->send(
-      fmt::format("{} once_name (name) VALUES (?) {}", words_.insert, words_.skip_present),
-      {Blob{name}}));
-  const auto found =
-      ONCE_TRY(lease->ask("SELECT number FROM once_name WHERE name = ?", {Blob{name}}));
-  if (found->rows() != 1)
-    return fail(Remedy::retry, "conflict", where_ + ": a name was taken away; try again");
+  // Somebody may hold a transaction that must not be asked: it may be rolled back.
+  const std::int64_t number =
+      ONCE_TRY(aside([&](SqlConnection& connection) -> Result<std::int64_t> {
+        ONCE_TRY(connection.send(
+            fmt::format("{} once_name (name) VALUES (?) {}", words_.insert, words_.skip_present),
+            {Blob{name}}));
+        const auto found =
+            ONCE_TRY(connection.ask("SELECT number FROM once_name WHERE name = ?", {Blob{name}}));
+        if (found->rows() != 1)
+          return fail(Remedy::retry, "conflict", where_ + ": a name was taken away; try again");
+        return found->number(0, 0);
+      }));
   const std::lock_guard lock(mutex_);
-  return names_.emplace(name, found->number(0, 0)).first->second;
+  names_.insert_or_assign(std::string(name), number);
+  return number;
 }
 
-// A fence that is not ours may be that of another database, which names have other numbers in.
+// A fence that is not ours may be that of another database, in which names have other numbers.
 Error ServerStore::fenced(std::string_view scope, std::string_view partition, const Position& from,
                           const Position& actual) {
-  {
-    const std::lock_guard lock(mutex_);
-    names_.clear();
-  }
+  forget_what_is_known();
   return fenced_error(scope, partition, from, actual);
 }
 
@@ -156,13 +205,13 @@ Result<Position> ServerStore::take(std::string_view scope, std::string_view part
 Result<Position> ServerStore::position(std::string_view scope, std::string_view partition) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_partition(partition));
-  return read_position(scope, partition, words_.share);
+  const Lease lease = ONCE_TRY(lend());
+  return read_position(*lease, scope, partition, words_.share);
 }
 
-Result<Position> ServerStore::read_position(std::string_view scope, std::string_view partition,
-                                            std::string_view how) {
-  const Lease lease = ONCE_TRY(lend());
-  const auto answer = ONCE_TRY(lease->ask(
+Result<Position> ServerStore::read_position(SqlConnection& connection, std::string_view scope,
+                                            std::string_view partition, std::string_view how) {
+  const auto answer = ONCE_TRY(connection.ask(
       fmt::format("SELECT {} FROM once_position "
                   "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
                   "AND source_partition = (SELECT number FROM once_name WHERE name = ?) {}",

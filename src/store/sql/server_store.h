@@ -7,6 +7,7 @@
 #include <once/store.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -40,6 +41,11 @@ LedgerRecord ledger_record_in(const SqlAnswer& answer, int row);
 inline constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
 
 struct ServerStoreOptions {
+  // How many transactions and reads are under way at once (the URL says `connections=N`); whoever
+  // comes next waits, at most `lend_ms_max`. One more connection, which nobody keeps, is used by
+  // those who hold one already, so that they wait for nobody who waits for them.
+  std::size_t connections_max = 64;
+  std::int64_t lend_ms_max = 5'000;
   std::size_t idle_connections_max = 16;  // kept for the next transaction
   // False: tables of ours that are missing or of an older version stay so, and the store can only
   // be asked what it is and about statements.
@@ -47,6 +53,10 @@ struct ServerStoreOptions {
   // Added to the server's clock, by which leases are judged. For tests.
   std::function<std::int64_t()> clock_skew_ms = {};
 };
+
+// Takes `connections=N` out of a URL; what is left is the adapter's.
+[[nodiscard]] Result<std::string> without_own_parameters(std::string_view url,
+                                                         ServerStoreOptions& options);
 
 // A store in a database on a server. Thread-safe: every transaction and every read has a connection
 // of its own while it lasts. The store outlives its transactions.
@@ -121,6 +131,7 @@ class ServerStore : public Store,
 
   const std::string& where() const { return where_; }
   bool makes_tables() const { return options_.makes_tables; }
+  // Not to be called by who has a lease: see `aside`.
   Result<Lease> lend();
   // Called once, when the schema is there. The first program that finds no identity makes one.
   Status read_identity(SqlConnection& connection);
@@ -129,6 +140,21 @@ class ServerStore : public Store,
   friend class ServerTransaction;
 
   void give_back(std::unique_ptr<SqlConnection> connection);
+  // Runs `work(SqlConnection&)` on the additional connection, outside of any transaction.
+  template <class Work>
+  auto aside(const Work& work) -> std::invoke_result_t<Work, SqlConnection&> {
+    const std::lock_guard lock(aside_mutex_);
+    if (aside_ == nullptr) aside_ = ONCE_TRY(connect());
+    auto done = work(*aside_);
+    if (!aside_->reset()) {
+      aside_.reset();
+      forget_what_is_known();
+    }
+    return done;
+  }
+  // After a lost connection: what comes back may be a restored database, in which names have other
+  // numbers.
+  void forget_what_is_known();
   // The number of a name, made in a transaction of its own when it is new.
   Result<std::int64_t> number_of(std::string_view name);
   // The error of who has lost a position; forgets the numbers of names.
@@ -170,8 +196,8 @@ class ServerStore : public Store,
                        std::string_view subject, std::string_view reason);
   Status trim_operations(SqlConnection& connection, std::int64_t scope);
   // `how` is put behind the read.
-  Result<Position> read_position(std::string_view scope, std::string_view partition,
-                                 std::string_view how);
+  static Result<Position> read_position(SqlConnection& connection, std::string_view scope,
+                                        std::string_view partition, std::string_view how);
   Status move_horizon(std::int64_t scope, std::int64_t horizon_ms);
   std::int64_t skew_ms() const { return options_.clock_skew_ms ? options_.clock_skew_ms() : 0; }
   Result<std::int64_t> now_ms(SqlConnection& connection);
@@ -253,7 +279,13 @@ class ServerStore : public Store,
   const ServerStoreOptions options_;
   std::string identity_;  // set when it is opened
 
-  std::mutex mutex_;  // taken with no other lock
+  // Taken first, and held while the additional connection is used.
+  std::mutex aside_mutex_;
+  std::unique_ptr<SqlConnection> aside_;
+
+  std::mutex mutex_;  // no other lock is taken while it is held
+  std::condition_variable given_back_;
+  std::size_t lent_ = 0;
   std::vector<std::unique_ptr<SqlConnection>> idle_;
   // Forgotten when a connection was lost.
   std::map<std::string, std::int64_t, std::less<>> names_;

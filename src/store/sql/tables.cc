@@ -24,8 +24,8 @@ Status ServerStore::check_tables(std::string_view statement) {
   const auto names = written_tables(statement, syntax_of(words_.dialect));
   if (!names.empty()) {
     // Not the connection of the transaction: this must not be part of it.
-    const Lease lease = ONCE_TRY(lend());
-    const std::string why = ONCE_TRY(untransactional(*lease, names));
+    const std::string why = ONCE_TRY(
+        aside([&](SqlConnection& connection) { return untransactional(connection, names); }));
     if (!why.empty())
       return fail(Remedy::stop, "unsafe",
                   fmt::format("{}: \"{}\" cannot be effectively once: {}", where_,

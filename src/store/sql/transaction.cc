@@ -49,7 +49,8 @@ Status ServerTransaction::advance_now(std::string_view partition, const Position
     if (!answer) return fail(std::move(answer).error());
     if ((*answer)->touched() == 1) return {};
     // Only to tell people, so without a lock: we hold some ourselves.
-    const Position actual = ONCE_TRY(store_.read_position(scope_, name, ""));
+    const Position actual = ONCE_TRY(store_.aside(
+        [&](SqlConnection& other) { return ServerStore::read_position(other, scope_, name, ""); }));
     return fail(store_.fenced(scope_, name, from, actual));
   };
   return send_advance(number, from, to, progress, check);

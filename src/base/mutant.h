@@ -53,6 +53,8 @@ enum class Mutant : std::uint8_t {
   raw_batch_offset_not_set,       // the offsets of a record batch stay those of its sender
   raw_batch_unchecked,            // bytes that were damaged on their way are stored
   raw_sequence_not_widened,       // a new epoch's first batch is taken for an old one
+  completion_before_durability,   // a completion is called when the append is staged
+  wakeup_lost,                    // what came between a reader's look and its subscription
   count_
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/assert.h"
+#include "base/mutant.h"
 #include "log/append_size.h"
 
 namespace once::log {
@@ -13,6 +15,62 @@ constexpr std::int64_t gather_ns_max = 1'000'000;
 constexpr std::int64_t gather_share = 4;  // of the time a sync takes
 
 }  // namespace
+
+// Keeps tasks that come too late from an object that is gone, and the object until they are done.
+class GroupCommit::Gate {
+ public:
+  void pass(const Task& task) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_closed_) return;
+      ++inside_;
+    }
+    const Leave leave{*this};
+    task();
+  }
+  void close() {
+    std::unique_lock lock(mutex_);
+    is_closed_ = true;
+    left_.wait(lock, [this] { return inside_ == 0; });
+  }
+
+ private:
+  struct Leave {
+    Gate& gate;
+    ~Leave() {
+      const std::lock_guard lock(gate.mutex_);
+      if (--gate.inside_ == 0) gate.left_.notify_all();
+    }
+  };
+
+  std::mutex mutex_;
+  std::condition_variable left_;
+  bool is_closed_ = false;
+  int inside_ = 0;
+};
+
+GroupCommit::GroupCommit(std::unique_ptr<Partition> partition, Clock& clock,
+                         std::int64_t hold_ms_max, Executor* executor)
+    : partition_(std::move(partition)),
+      clock_(clock),
+      hold_ms_max_(hold_ms_max),
+      executor_(executor),
+      gate_(std::make_shared<Gate>()),
+      readers_([this] { return partition_->make_reader(); }) {}
+
+GroupCommit::~GroupCommit() {
+  gate_->close();
+  const auto closed = [](Remedy remedy) {
+    return fail(remedy, "closed", "the log was closed before this was answered");
+  };
+  for (const auto& waiter : waiters_) answer(*waiter, closed(Remedy::recheck));
+  for (auto& [offset, subscription] : subscriptions_)
+    calls_.push_back(
+        [wakeup = std::move(subscription.wakeup), error = closed(Remedy::stop)] { wakeup(error); });
+  call_what_is_left();
+}
+
+// --- writing
 
 void GroupCommit::gather(Lock& lock) {
   const std::int64_t limit_ns = std::min(sync_ns_ / gather_share, gather_ns_max);
@@ -37,29 +95,109 @@ bool GroupCommit::lead(Lock& lock) {
     partition_->land(flushed);
   }
   leading_ = false;
+  std::erase_if(waiters_, [&](const auto& waiter) { return settle(*waiter); });
+  wake_readers();
   landed_.notify_all();
+  schedule();
   return true;
 }
 
-Result<Verdict> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
-  if (ticket.held == 0 && !partition_->is_settled(ticket) && ++staged_ >= wanted_ && leading_)
+// Has somebody write and call, if there is anything to write or to call. Needs the lock.
+void GroupCommit::schedule() {
+  const bool is_idle = calls_.empty() && (leading_ || !partition_->has_pending());
+  if (executor_ == nullptr || is_scheduled_ || is_idle) return;
+  is_scheduled_ = true;
+  post_guarded(0, [this] { work(); });
+}
+
+// One round, so that other partitions have their turn.
+void GroupCommit::work() {
+  Lock lock(mutex_);
+  (void)lead(lock);
+  std::vector<Task> calls;
+  calls.swap(calls_);
+  lock.unlock();
+  for (const Task& call : calls) call();
+  lock.lock();
+  is_scheduled_ = false;
+  schedule();
+}
+
+void GroupCommit::post_guarded(std::int64_t ticks_ns, Task task) {
+  Task guarded = [gate = gate_, task = std::move(task)] { gate->pass(task); };
+  if (ticks_ns == 0)
+    executor_->post(std::move(guarded));
+  else
+    executor_->post_at(ticks_ns, std::move(guarded));
+}
+
+// --- waiting for appends
+
+void GroupCommit::add(std::shared_ptr<Waiter> waiter) {
+  const bool is_held = waiter->ticket.held != 0;
+  if (settle(*waiter)) return schedule();
+  if (mutant(Mutant::completion_before_durability) && waiter->done) {
+    answer(*waiter, waiter->ticket.verdict);
+    return schedule();
+  }
+  if (is_held) {
+    waiter->late_ns = clock_.ticks_ns() + hold_ms_max_ * 1'000'000;
+    if (waiter->done) post_guarded(waiter->late_ns, [this] { give_up_late(); });
+  } else if (++staged_ >= wanted_ && leading_) {
     gathered_.notify_one();
-  const std::int64_t begin_ns = clock_.ticks_ns();
-  while (!partition_->is_settled(ticket)) {
+  }
+  waiters_.push_back(std::move(waiter));
+  schedule();
+}
+
+bool GroupCommit::settle(Waiter& waiter) {
+  if (!partition_->is_settled(waiter.ticket)) return false;
+  answer(waiter, partition_->verdict(waiter.ticket));
+  return true;
+}
+
+void GroupCommit::answer(Waiter& waiter, Result<Verdict> verdict) {
+  if (waiter.done)
+    calls_.push_back([this, done = std::move(waiter.done), verdict = std::move(verdict)] {
+      finish(done, verdict);
+    });
+  else
+    waiter.answer = std::move(verdict);
+}
+
+// What was staged in the meantime only has to become durable.
+void GroupCommit::give_up_late() {
+  const Lock lock(mutex_);
+  give_up_late_locked();
+  landed_.notify_all();
+  schedule();
+}
+
+void GroupCommit::give_up_late_locked() {
+  const std::int64_t now_ns = clock_.ticks_ns();
+  std::erase_if(waiters_, [&](const auto& waiter) {
+    if (waiter->late_ns < 0 || waiter->late_ns > now_ns) return false;
+    waiter->late_ns = -1;
+    if (!partition_->give_up(waiter->ticket)) return false;
+    answer(*waiter, fail(partition_->too_late(waiter->ticket)));
+    return true;
+  });
+}
+
+Result<Verdict> GroupCommit::wait(Lock& lock, const Ticket& ticket) {
+  const auto waiter = std::make_shared<Waiter>(Waiter{.ticket = ticket});
+  add(waiter);
+  while (!waiter->answer) {
     if (lead(lock)) continue;
-    if (ticket.held == 0) {
+    if (waiter->late_ns < 0) {
       landed_.wait(lock);
       continue;
     }
-    const std::int64_t waited_ms = (clock_.ticks_ns() - begin_ns) / 1'000'000;
-    const auto rest =
-        std::chrono::milliseconds(std::max<std::int64_t>(0, hold_ms_max_ - waited_ms));
-    const bool late = landed_.wait_for(lock, rest) == std::cv_status::timeout;
-    // When it was staged in the meantime, it is not given up and only has to become durable.
-    if (late && !partition_->give_up(ticket) && !partition_->is_settled(ticket) && !lead(lock))
-      landed_.wait(lock);
+    const std::int64_t rest_ns = std::max<std::int64_t>(0, waiter->late_ns - clock_.ticks_ns());
+    if (landed_.wait_for(lock, std::chrono::nanoseconds(rest_ns)) == std::cv_status::timeout)
+      give_up_late_locked();
   }
-  return partition_->verdict(ticket);
+  return *std::move(waiter->answer);
 }
 
 // Originals that are not remembered are looked up without the lock: appends go on meanwhile.
@@ -71,6 +209,40 @@ Result<Verdict> GroupCommit::complete(Result<Verdict> verdict) {
   const Lock lock(mutex_);
   ONCE_TRY(partition_->confirm(*verdict));
   return verdict;
+}
+
+// A lookup may take long, so it does not hold up the completions behind it.
+void GroupCommit::finish(const Completion& done, const Result<Verdict>& verdict) {
+  if (!verdict || !verdict->needs_lookup()) return done(verdict);
+  const Lock lock(mutex_);
+  const std::uint64_t number = number_next_++;
+  lookups_.emplace(number, Lookup{done, *verdict});
+  post_guarded(0, [this, number] { finish_lookup(number); });
+}
+
+void GroupCommit::finish_lookup(std::uint64_t number) {
+  Lock lock(mutex_);
+  const auto found = lookups_.find(number);
+  if (found == lookups_.end()) return;  // it was left, and called by `close`
+  const Lookup lookup = std::move(found->second);
+  lookups_.erase(found);
+  lock.unlock();
+  lookup.done(complete(lookup.verdict));
+}
+
+void GroupCommit::call_what_is_left() {
+  std::vector<Task> calls;
+  {
+    const Lock lock(mutex_);
+    calls.swap(calls_);
+  }
+  for (const Task& call : calls) call();
+  std::vector<std::uint64_t> numbers;
+  {
+    const Lock lock(mutex_);
+    for (const auto& [number, lookup] : lookups_) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers) finish_lookup(number);
 }
 
 // Each part is durable before the next is staged. What was cut off by an error is sent again with
@@ -103,12 +275,28 @@ Result<Verdict> GroupCommit::append_part(const Append& append) {
   return complete(staged_and_durable());
 }
 
+void GroupCommit::append(const Append& append, Completion done) {
+  ONCE_ASSERT(executor_ != nullptr);
+  const Lock lock(mutex_);
+  auto waiter = std::make_shared<Waiter>();
+  waiter->done = std::move(done);
+  auto ticket = partition_->stage(append);
+  if (!ticket) {
+    answer(*waiter, fail(std::move(ticket).error()));
+    return schedule();
+  }
+  waiter->ticket = *std::move(ticket);
+  add(std::move(waiter));
+}
+
 Result<Stamp> GroupCommit::enter(std::string_view name) {
   Lock lock(mutex_);
   const auto ticket = ONCE_TRY(partition_->stage_entry(name));
   ONCE_TRY(wait(lock, ticket));
   return ticket.verdict.stamp;
 }
+
+// --- readers
 
 End GroupCommit::durable() {
   const Lock lock(mutex_);
@@ -121,14 +309,64 @@ Result<StoredBatches> GroupCommit::locate(std::int64_t offset, std::size_t bytes
                       [&](Reader& reader) { return reader.locate(offset, bytes_max, end); });
 }
 
+Result<std::int64_t> GroupCommit::wait_beyond(std::int64_t offset, std::int64_t wait_ms) {
+  Lock lock(mutex_);
+  landed_.wait_for(lock, std::chrono::milliseconds(wait_ms),
+                   [&] { return partition_->end_offset() > offset || partition_->is_poisoned(); });
+  if (partition_->end_offset() <= offset && partition_->is_poisoned())
+    return fail(partition_->poisoned(Remedy::stop));
+  return partition_->end_offset();
+}
+
+std::uint64_t GroupCommit::subscribe(std::int64_t offset, Wakeup wakeup) {
+  ONCE_ASSERT(executor_ != nullptr);
+  const Lock lock(mutex_);
+  const std::uint64_t number = number_next_++;
+  subscribed_[number] = subscriptions_.emplace(offset, Subscription{number, std::move(wakeup)});
+  // It may have become durable since the reader looked.
+  if (!mutant(Mutant::wakeup_lost)) wake_readers();
+  schedule();
+  return number;
+}
+
+bool GroupCommit::unsubscribe(std::uint64_t number) {
+  const Lock lock(mutex_);
+  const auto found = subscribed_.find(number);
+  if (found == subscribed_.end()) return false;
+  subscriptions_.erase(found->second);
+  subscribed_.erase(found);
+  return true;
+}
+
+// Those whose offset the durable end has passed; all, when it never will.
+void GroupCommit::wake_readers() {
+  const std::int64_t end = partition_->end_offset();
+  while (!subscriptions_.empty()) {
+    const auto first = subscriptions_.begin();
+    if (first->first >= end && !partition_->is_poisoned()) return;
+    Result<std::int64_t> news = end;
+    if (first->first >= end) news = fail(partition_->poisoned(Remedy::stop));
+    calls_.push_back([wakeup = std::move(first->second.wakeup), news] { wakeup(news); });
+    subscribed_.erase(first->second.number);
+    subscriptions_.erase(first);
+  }
+}
+
+// --- the rest
+
 PartitionInfo GroupCommit::info() {
   Lock lock(mutex_);
   landed_.wait(lock, [&] { return !leading_; });
   return partition_->info();
 }
 
+bool GroupCommit::is_poisoned() {
+  const Lock lock(mutex_);
+  return partition_->is_poisoned();
+}
+
 std::uint64_t GroupCommit::next_sequence(std::string_view producer) {
-  Lock lock(mutex_);
+  const Lock lock(mutex_);
   return partition_->next_sequence(producer);
 }
 
@@ -142,8 +380,20 @@ Result<std::optional<Message>> GroupCommit::last_message(std::string_view produc
 }
 
 std::int64_t GroupCommit::producer_horizon_ms() {
-  Lock lock(mutex_);
+  const Lock lock(mutex_);
   return partition_->producer_horizon_ms();
+}
+
+Status GroupCommit::close() {
+  Status closed;
+  {
+    Lock lock(mutex_);
+    while (leading_ || partition_->has_pending())
+      if (!lead(lock)) landed_.wait(lock);
+    closed = partition_->close();
+  }
+  call_what_is_left();
+  return closed;
 }
 
 }  // namespace once::log

@@ -100,6 +100,13 @@ bool Partition::is_settled(const Ticket& ticket) const {
   return settled && (!*settled || is_settled(**settled));
 }
 
+Error Partition::too_late(const Ticket& ticket) const {
+  return {Remedy::retry, "gap",
+          fmt::format("{}: the messages before {} did not come in time", directory_,
+                      ticket.verdict.stamp.sequence),
+          std::nullopt};
+}
+
 Result<Verdict> Partition::verdict(const Ticket& ticket) {
   if (ticket.held != 0) return verdict_of_held(ticket);
   if (ticket.group > landed_group_) {
@@ -117,10 +124,7 @@ Result<Verdict> Partition::verdict(const Ticket& ticket) {
 
 Result<Verdict> Partition::verdict_of_held(const Ticket& ticket) {
   const auto found = held_.find(ticket.held);
-  if (found == held_.end())
-    return fail(Remedy::retry, "gap",
-                fmt::format("{}: the messages before {} did not come in time", directory_,
-                            ticket.verdict.stamp.sequence));
+  if (found == held_.end()) return fail(too_late(ticket));
   if (!found->second.settled) {
     if (poison_) return fail(poisoned(Remedy::recheck));
     return fail(Remedy::retry, "pending", "waits for the messages before it");

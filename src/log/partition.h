@@ -137,6 +137,9 @@ class Partition {
   std::int64_t first_offset() const { return superblock_.first_offset; }
   std::int64_t end_offset() const { return durable_.offset; }  // durable
   bool is_poisoned() const { return poison_.has_value(); }
+  Error poisoned(Remedy remedy) const;
+  // The answer for a ticket that was given up.
+  Error too_late(const Ticket& ticket) const;
   // Whether `outcome` would answer something else than "pending".
   bool is_settled(const Ticket& ticket) const;
   bool has_pending() const { return !pending_.parts.empty() && !poison_; }
@@ -220,7 +223,6 @@ class Partition {
   Result<Ticket> hold(const Append& append, std::size_t bytes, Error gap);
   void release_held(std::uint64_t producer);
   void take_back(const Error& error);
-  Error poisoned(Remedy remedy) const;
   bool needs_segment() const;
   void prepare_segment();
   Status make_room(std::int64_t bytes);

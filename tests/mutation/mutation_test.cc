@@ -288,6 +288,8 @@ const std::vector<Planted>& all_planted() {
       {Mutant::raw_batch_offset_not_set, "raw_batch_offset_not_set", find_by_doors},
       {Mutant::raw_batch_unchecked, "raw_batch_unchecked", find_by_doors},
       {Mutant::raw_sequence_not_widened, "raw_sequence_not_widened", find_by_doors},
+      {Mutant::completion_before_durability, "completion_before_durability", find_by_doors},
+      {Mutant::wakeup_lost, "wakeup_lost", find_by_doors},
   };
   return all;
 }

@@ -27,7 +27,7 @@ TEST(Doors, what_goes_in_as_it_came_comes_out_once_in_order_at_the_offset_that_w
   for (const char* state :
        {"a client comes back", "damaged on its way", "dies in an append", "dies in an entry",
         "dies in recovery", "duplicate answered", "late request", "power cut", "refused: checksum",
-        "refused: fenced", "refused: full", "refused: gap", "refused: poisoned"})
+        "refused: fenced", "refused: full", "refused: gap", "refused: poisoned", "woken"})
     EXPECT_GE(reached[state], 20u) << state;
 }
 

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "base/crc32c.h"
-#include "log/partition.h"
+#include "log/group_commit.h"
 #include "log/topic.h"
 #include "simulation/context.h"
 
@@ -17,6 +19,7 @@ namespace once::simulation {
 namespace {
 
 constexpr int calm_rounds_max = 2000;
+constexpr std::int64_t hold_ms = 50;
 
 // Some consecutive messages of a client that are always sent together.
 struct Parcel {
@@ -66,6 +69,43 @@ std::string compressed(std::string batch, const std::string& records) {
   log::put_u32(batch.data() + 17, crc32c(std::string_view(batch).substr(21)));
   return batch;
 }
+
+// Runs what was posted when the world says so. The tasks of a process die with it.
+class ManualExecutor final : public log::Executor {
+ public:
+  void post(log::Task task) override { tasks_.push_back(std::move(task)); }
+  void post_at(std::int64_t ticks_ns, log::Task task) override {
+    later_.emplace(ticks_ns, std::move(task));
+  }
+
+  void run_all(std::int64_t now_ns) {
+    for (;;) {
+      while (!later_.empty() && later_.begin()->first <= now_ns) {
+        tasks_.push_back(std::move(later_.begin()->second));
+        later_.erase(later_.begin());
+      }
+      if (tasks_.empty()) return;
+      const log::Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      task();
+    }
+  }
+  void drop_all() {
+    tasks_.clear();
+    later_.clear();
+  }
+
+ private:
+  std::deque<log::Task> tasks_;
+  std::multimap<std::int64_t, log::Task> later_;
+};
+
+// A consumer that sleeps until the log has something for it.
+struct Follower {
+  std::int64_t offset = 0;
+  bool is_asleep = false;
+  std::map<std::int64_t, std::string> seen = {};
+};
 
 class DoorsWorld {
  public:
@@ -120,7 +160,8 @@ class DoorsWorld {
           violate("it cannot be opened: " + opened.error().text);
         return stop(false);
       }
-      partition_ = std::move(*opened);
+      commit_ = std::make_unique<log::GroupCommit>(std::move(*opened), context_.clock, hold_ms,
+                                                   &executor_);
     } catch (const SimulatedDeath&) {
       context_.trace.reached("dies in recovery");
       return stop(context_.random.chance(500));
@@ -128,9 +169,14 @@ class DoorsWorld {
     check_log();
   }
 
+  // The answers that were not given are lost; the clients will ask again.
   void stop(bool power_cut) {
     if (files_) files_->kill();
-    partition_.reset();
+    is_listening_ = false;
+    executor_.drop_all();
+    commit_.reset();
+    is_listening_ = true;
+    for (Follower& follower : followers_) follower.is_asleep = false;
     files_.reset();
     if (!power_cut) return;
     context_.disk.power_cut();
@@ -139,43 +185,99 @@ class DoorsWorld {
 
   // Several requests at once: all are staged before the first is synced.
   void deliver(const std::vector<Request>& requests) {
-    if (!partition_) return;
-    std::vector<std::pair<const Request*, Result<log::Ticket>>> staged;
+    if (!commit_) return;
     try {
       const DeathAtPoint death(context_.fault(60) ? 1 + context_.random.below(5) : 0);
       files_->die_at(context_.fault(60) ? 1 + context_.random.below(6) : 0);
-      for (const Request& request : requests) staged.emplace_back(&request, stage(request));
-      (void)partition_->sync();
+      for (const Request& request : requests) submit(request);
+      executor_.run_all(context_.clock.ticks_ns());
       files_->die_at(0);
     } catch (const SimulatedDeath&) {
       context_.trace.reached("dies in an append");
       return stop(context_.random.chance(600));
     }
-    for (auto& [request, ticket] : staged)
-      finish(*request, ticket ? partition_->outcome(*ticket) : fail(ticket.error()));
-    if (partition_->is_poisoned()) {
+    check_followers();
+    if (commit_->is_poisoned()) {
       check_log();  // what a failed sync has left must not be seen
       stop(context_.random.chance(500));
     }
   }
 
-  Result<log::Ticket> stage(const Request& request) {
-    if (request.batch.empty()) return partition_->stage(request.stamp, request.messages);
-    const log::RawBatch batch = ONCE_TRY(log::check_raw_batch(request.batch));
-    return partition_->stage(batch);
+  // The request is gone before the answer comes.
+  void submit(const Request& request) {
+    log::Completion done = [this,
+                            about = Request{request.client, request.parcel, request.stamp, {}, {}},
+                            calls = std::make_shared<int>(0)](const Result<log::Verdict>& verdict) {
+      if (++*calls > 1) violate("a completion was called twice");
+      if (is_listening_) finish(about, verdict);
+    };
+    if (request.batch.empty()) {
+      const std::vector<Message> messages = request.messages;
+      return commit_->append({.stamp = request.stamp, .messages = messages}, std::move(done));
+    }
+    const std::string bytes = request.batch;
+    const auto batch = log::check_raw_batch(bytes);
+    if (!batch) return done(fail(batch.error()));
+    commit_->append({.raw = &*batch}, std::move(done));
+  }
+
+  // --- followers
+
+  void follow() {
+    if (!commit_) return;
+    Follower& follower = followers_[context_.random.below(followers_.size())];
+    if (follower.is_asleep) return;
+    if (!fetch(follower)) return;
+    // Between its look and its subscription something may become durable.
+    if (context_.random.chance(500)) send();
+    if (!commit_ || follower.is_asleep) return;
+    follower.is_asleep = true;
+    (void)commit_->subscribe(follower.offset, [this, &follower](const Result<std::int64_t>& end) {
+      if (!is_listening_) return;
+      context_.trace.reached("woken");
+      follower.is_asleep = false;
+      if (end && *end <= follower.offset) violate("woken for nothing");
+    });
+    executor_.run_all(context_.clock.ticks_ns());
+    check_followers();
+  }
+
+  bool fetch(Follower& follower) {
+    for (;;) {
+      const auto located = commit_->locate(follower.offset, 1 + context_.random.below(3000));
+      const auto loaded = located ? log::load(*located) : fail(located.error());
+      if (!loaded) {
+        violate("a follower cannot read: " + loaded.error().text);
+        return false;
+      }
+      if (loaded->batches.empty()) return true;
+      std::vector<Stored> stored;
+      std::int64_t offset = located->batches.front().base_offset;
+      for (const std::string_view batch : loaded->batches) read_batch(batch, offset, stored);
+      for (Stored& one : stored) follower.seen[one.offset] = std::move(one.id);
+      follower.offset = located->end_offset;
+    }
+  }
+
+  void check_followers() {
+    const std::int64_t end = commit_->info().end_offset;
+    for (const Follower& follower : followers_)
+      if (follower.is_asleep && follower.offset < end)
+        violate(fmt::format("a reader sleeps at {}, and {} is durable", follower.offset, end));
   }
 
   // --- clients
 
   void enter(Client& client) {
-    if (!partition_) return;
+    if (!commit_) return;
     try {
       const DeathAtPoint death(context_.fault(50) ? 1 + context_.random.below(3) : 0);
-      const auto stamp = partition_->enter(client.name);
+      const auto stamp = commit_->enter(client.name);
       if (!stamp) {
-        if (partition_->is_poisoned()) stop(context_.random.chance(500));
+        if (commit_->is_poisoned()) stop(context_.random.chance(500));
         return;
       }
+      executor_.run_all(context_.clock.ticks_ns());
       if (stamp->epoch > 1) context_.trace.reached("a client comes back");
       client.stamp = *stamp;
     } catch (const SimulatedDeath&) {
@@ -258,7 +360,12 @@ class DoorsWorld {
     return request;
   }
 
-  void finish(const Request& request, const Result<Receipt>& answer) {
+  void finish(const Request& request, const Result<log::Verdict>& verdict) {
+    Result<Receipt> answer = Receipt();
+    if (verdict)
+      answer = verdict->receipt();
+    else
+      answer = fail(verdict.error());
     Client& client = clients_[request.client];
     Parcel& parcel = client.parcels[request.parcel];
     context_.trace.note(
@@ -287,17 +394,28 @@ class DoorsWorld {
 
   void check_log() {
     std::vector<Stored> stored;
-    std::int64_t offset = partition_->first_offset();
-    while (offset < partition_->end_offset()) {
-      const auto located = partition_->locate(offset, 1 + context_.random.below(2000));
+    const PartitionInfo info = commit_->info();
+    std::int64_t offset = info.first_offset;
+    while (offset < info.end_offset) {
+      const auto located = commit_->locate(offset, 1 + context_.random.below(2000));
       const auto loaded = located ? log::load(*located) : fail(located.error());
       if (!loaded) return violate("it cannot be read: " + loaded.error().text);
       for (const std::string_view batch : loaded->batches) read_batch(batch, offset, stored);
       if (!is_sound()) return;
       if (located->end_offset != offset) return violate("a range ends elsewhere than its batches");
     }
-    if (offset != partition_->end_offset()) violate("more was handed out than is durable");
+    if (offset != info.end_offset) violate("more was handed out than is durable");
     for (const Client& client : clients_) check_client(client, stored);
+    for (const Follower& follower : followers_) check_seen(follower, stored);
+  }
+
+  // What a follower was given is there for good.
+  void check_seen(const Follower& follower, const std::vector<Stored>& stored) {
+    for (const auto& [offset, id] : follower.seen) {
+      const auto at = static_cast<std::size_t>(offset);
+      if (at >= stored.size() || stored[at].id != id)
+        violate(fmt::format("{} was handed out at {} and is gone", id, offset));
+    }
   }
 
   void read_batch(std::string_view bytes, std::int64_t& offset, std::vector<Stored>& into) {
@@ -346,8 +464,10 @@ class DoorsWorld {
 
   void stir() {
     const std::size_t drawn = context_.random.below(100);
-    if (!partition_) return start();
-    if (drawn < 80) return send();
+    context_.clock.step(static_cast<std::int64_t>(context_.random.below(10)));
+    if (!commit_) return start();
+    if (drawn < 60) return send();
+    if (drawn < 80) return follow();
     if (drawn < 86) return clients_[context_.random.below(clients_.size())].stamp.reset();
     if (drawn < 92) return stop(context_.random.chance(500));
     if (drawn < 95) return context_.disk.fail_next_sync();
@@ -366,7 +486,9 @@ class DoorsWorld {
     };
     for (int round = 0; round < calm_rounds_max && is_sound(); ++round) {
       if (std::all_of(clients_.begin(), clients_.end(), is_done)) return true;
+      context_.clock.step(10);
       send();
+      follow();
     }
     return !is_sound();
   }
@@ -377,7 +499,10 @@ class DoorsWorld {
   std::vector<Client> clients_;
   std::vector<Request> late_;
   std::unique_ptr<testing::SimFiles> files_;
-  std::unique_ptr<log::Partition> partition_;
+  ManualExecutor executor_;
+  bool is_listening_ = true;
+  std::vector<Follower> followers_{2};
+  std::unique_ptr<log::GroupCommit> commit_;
 };
 
 }  // namespace

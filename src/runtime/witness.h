@@ -24,6 +24,9 @@ class WitnessCheck {
   // The next batch of the partition. An error with the tag "gone" if it is from another topic.
   [[nodiscard]] Status check(std::string_view scope, Batch& batch);
 
+  // After `seek`: the next batch is going to be compared.
+  bool is_pending() const { return pending_; }
+
  private:
   Position position_;
   bool pending_ = false;

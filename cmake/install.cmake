@@ -60,7 +60,7 @@ once_write_pc(once-contract "The headers of Once" "" "" "-I\${includedir}")
 set(once_installed)
 set(once_tables "")
 foreach(component ${once_components})
-  if(component MATCHES "^(cli|operate|audit|config)$")
+  if(component MATCHES "^(cli|assemble|operate|audit|config)$")
     continue()  # only the binary is for others
   endif()
   list(APPEND once_installed ${component})

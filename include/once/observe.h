@@ -21,6 +21,8 @@ enum class EventKind : std::uint8_t {
   source_back,
   destination_away,
   destination_back,
+  claim_awaited,  // of an effect outside the store: another process runs it, or a lease ran out
+  claim_free,
   partitions_assigned,
   partitions_revoked,
   partitions_awaited,  // this process has none: others of its group have them all, or it is new
@@ -60,33 +62,39 @@ struct Event {
 // event of a kind comes at once, further ones as a count after some time.
 using Observer = std::function<void(const Event&)>;
 
-struct Statistics {
-  std::uint64_t delivered = 0;
-  std::uint64_t applied = 0;
-  std::uint64_t rejected = 0;
-  std::uint64_t no_effect = 0;
-  std::uint64_t parked = 0;
-  std::uint64_t duplicates = 0;  // told by the ledger
-  std::uint64_t skipped = 0;     // told by the position
-  std::uint64_t passed = 0;      // not wanted (PipelineOptions::wanted)
-  std::uint64_t mismatched = 0;  // parked: same id, other content
-  std::uint64_t too_old = 0;     // parked: born below the horizon
-  std::uint64_t ahead = 0;       // parked: born too far ahead of the store's clock
-  std::uint64_t retried = 0;
-  std::uint64_t deferred = 0;  // put off until later, each time; none is counted as handled
-  std::uint64_t transactions = 0;
-  std::uint64_t rolled_back = 0;
-  std::uint64_t rechecked = 0;  // commits whose outcome had to be looked up
-  std::uint64_t forgotten = 0;
+// What a pipeline counts. `pipeline_figures` says what each number means; it and everything that is
+// shown, written or summed up follow from one table (runtime/figures.h).
+template <class Number>
+struct Counts {
+  Number delivered{0};
+  Number applied{0};
+  Number rejected{0};
+  Number no_effect{0};
+  Number parked{0};
+  Number mismatched{0};
+  Number too_old{0};
+  Number ahead{0};
+  Number duplicates{0};
+  Number skipped{0};
+  Number passed{0};
+  Number retried{0};
+  Number deferred{0};
+  Number transactions{0};
+  Number rolled_back{0};
+  Number rechecked{0};
+  Number forgotten{0};
+  Number batch_count{0};  // the present size of a batch
+};
+
+struct Statistics : Counts<std::uint64_t> {
   // Messages the topic has that no process of the scope has handled, as far as the ends of its
   // partitions are known: of `lag_partitions` of them. -1: of none.
   std::int64_t lag = -1;
   std::size_t lag_partitions = 0;
-  std::size_t partitions = 0;   // of the topic; 0: not known
-  std::size_t batch_count = 0;  // the present size of a batch
+  std::size_t partitions = 0;  // of the topic; 0: not known
   // Why nothing moves: what the store or the source answered last, while it is asked again and
   // again. Empty while they do what they are asked.
-  std::string waiting;
+  std::string waiting = {};
 };
 
 // One number of a `Statistics` or a `RelayState`. Reports, JSON and metrics are made from these

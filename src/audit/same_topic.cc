@@ -3,32 +3,12 @@
 
 #include <once/open.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <vector>
-
 #include "audit/looking_url.h"
+#include "base/topic_address.h"
 #include "base/url.h"
-#include "log/address.h"
 
 namespace once::audit {
 namespace {
-
-constexpr std::uint16_t kafka_port = 9092;
-
-std::filesystem::path place_of(const LogAddress& address) {
-  std::error_code ignored;
-  const auto path = std::filesystem::path(address.directory) / address.topic;
-  return std::filesystem::weakly_canonical(path, ignored);
-}
-
-bool share_a_broker(const Url& one, const Url& other) {
-  const std::vector<Endpoint> known = endpoints_of(one, kafka_port);
-  const std::vector<Endpoint> asked = endpoints_of(other, kafka_port);
-  return std::any_of(asked.begin(), asked.end(), [&](const Endpoint& endpoint) {
-    return std::find(known.begin(), known.end(), endpoint) != known.end();
-  });
-}
 
 // That of the cluster; empty if it is not known. One that is away is waited for later.
 std::string identity_of(const std::string& url) {
@@ -40,16 +20,15 @@ std::string identity_of(const std::string& url) {
 
 }  // namespace
 
-Result<bool> is_same_topic(const std::string& one, const std::string& other) {
-  const Url first = ONCE_TRY(parse_url(one));
-  const Url second = ONCE_TRY(parse_url(other));
-  if (first.scheme != second.scheme) return false;
-  if (first.scheme == "file")
-    return place_of(ONCE_TRY(log_address_of(first))) == place_of(ONCE_TRY(log_address_of(second)));
-  if (first.path != second.path) return false;
-  if (share_a_broker(first, second)) return true;
+Result<std::string> topic_of_both(const std::string& one, const std::string& other) {
+  ONCE_TRY(parse_url(one));
+  ONCE_TRY(parse_url(other));
+  const auto shared = shared_topic(one, other);
+  if (!shared) return std::string();
+  if (shared->is_certain) return shared->name;
   const std::string identity = identity_of(one);
-  return !identity.empty() && identity == identity_of(other);
+  const bool is_one_cluster = !identity.empty() && identity == identity_of(other);
+  return is_one_cluster ? shared->name : std::string();
 }
 
 }  // namespace once::audit

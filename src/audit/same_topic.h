@@ -7,8 +7,8 @@
 
 namespace once::audit {
 
-// Whether two URLs lead to one topic, however they are written: as a relative or absolute path,
-// through a link, by another broker of the same cluster.
-[[nodiscard]] Result<bool> is_same_topic(const std::string& one, const std::string& other);
+// The topic to which both URLs lead, however they are written (base/topic_address.h); brokers of
+// other names are asked whether they are of one cluster. Empty: none.
+[[nodiscard]] Result<std::string> topic_of_both(const std::string& one, const std::string& other);
 
 }  // namespace once::audit

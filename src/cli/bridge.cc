@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/running.h"
+#include "model/hint.h"
 #include "model/message_view.h"
 #include "model/sha256.h"
 #include "operate/audit_json.h"
@@ -88,6 +89,8 @@ operate::Job job_of(const BridgeFlags& flags, const PipelineOptions& options, So
           .store = state,
           .handler = handler_to(destination),
           .options = options,
+          .source_url = flags.from,
+          .store_url = flags.state,
           .destinations = {{flags.to, destination, "once bridge"}},
           .relay_name = options.scope,
           .has_effects = false,
@@ -151,9 +154,11 @@ Error with_way_out(Error error, const BridgeFlags& flags, const PipelineOptions&
   error.text = fmt::format(
       "{} is not the topic that {} has copied to: it was deleted and created again, or one of the "
       "two was restored. To copy all of {} again, use another --state. To go on without what is "
-      "missing: once outbox restart \"{}\" --reason TEXT --store {}. What was found: {}",
-      shown_url(flags.to), shown_url(flags.state), shown_url(flags.from), destination_of(options),
-      shown_url(flags.state), error.text);
+      "missing: {}. What was found: {}",
+      shown_url(flags.to), shown_url(flags.state), shown_url(flags.from),
+      hint({"outbox", "restart", destination_of(options), "--reason",
+            "the copy was restored or made again", "--store", shown_url(flags.state)}),
+      error.text);
   return error;
 }
 
@@ -168,9 +173,10 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
   set_log(flags.running, output);
   for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
   const PipelineOptions options = ONCE_TRY(options_of(flags));
-  if (ONCE_TRY(audit::is_same_topic(flags.from, flags.to)))
-    return fail_usage(fmt::format("{} and {} are the same topic: a copy would never end",
-                                  shown_url(flags.from), shown_url(flags.to)));
+  if (const std::string topic = ONCE_TRY(audit::topic_of_both(flags.from, flags.to));
+      !topic.empty())
+    return fail_usage(fmt::format("{} and {} are the same topic, {}: a copy would never end",
+                                  shown_url(flags.from), shown_url(flags.to), topic));
   {
     SignalWatch signals;
     const auto code = copy(flags, options, signals, output);
@@ -182,10 +188,10 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
   const std::size_t parked = ONCE_TRY(parked_by(flags, options));
   write(report, parked, output);
   if (parked > 0)
-    output.talk(
-        fmt::format("once park ls --scope {} and once outbox show, with --store {}, show "
-                    "what is parked",
-                    options.scope, shown_url(flags.state)));
+    output.talk(fmt::format(
+        "{} and {} show what is parked",
+        hint({"park", "ls", "--scope", options.scope, "--store", shown_url(flags.state)}),
+        hint({"outbox", "show", "--store", shown_url(flags.state)})));
   if (report.missing > parked) explain_missing(flags, output);
   return report.is_clean() ? exit_ok : exit_broken;
 }

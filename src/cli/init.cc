@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/looking_url.h"
 #include "base/url.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
@@ -144,8 +145,10 @@ bool is_local(std::string_view url, std::string_view scheme) { return url.starts
 
 // What one description needs: tables and topics, as far as they are files. Tells what it made.
 Status prepare(const Plan& plan, std::string_view stem, std::vector<std::string>& made) {
-  std::set<std::string> topics{plan.source_url};
-  for (const EmitRule& emit : plan.emits) topics.insert(emit.to);
+  std::set<std::string> topics;
+  for (const std::string& url : ONCE_TRY(audit::looking_url(plan.source_url)).topics)
+    topics.insert(url);
+  for (const EmitTarget& destination : plan.destinations()) topics.insert(destination.to);
   for (const std::string& url : topics) {
     if (!is_local(url, "file:")) continue;
     ONCE_TRY(create_topic_at(url, {}));

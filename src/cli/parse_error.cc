@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -52,11 +53,35 @@ Chosen chosen_by(const CLI::App& app, std::span<char* const> arguments) {
   return chosen;
 }
 
+// "-x" is what another program may call a flag that begins with the same letter here.
+std::optional<std::string> unknown_short_flag(const Chosen& chosen, std::string_view argument) {
+  const char letter = argument[1];
+  std::vector<std::string> alike;
+  for (const CLI::Option* option : chosen.app->get_options()) {
+    for (const std::string& name : option->get_snames())
+      if (name.front() == letter) return std::nullopt;
+    for (const std::string& name : option->get_lnames())
+      if (std::tolower(name.front()) == std::tolower(letter)) alike.push_back("--" + name);
+  }
+  return fmt::format("{} has no flag \"-{}\"{}{}{}", chosen.name, letter,
+                     alike.empty() ? "" : "; did you mean ", fmt::join(alike, " or "),
+                     alike.empty() ? "" : "?");
+}
+
+// A number, or a time before now: the value of a flag.
+bool is_value(std::string_view argument) {
+  return argument.size() < 2 || argument[0] != '-' || (argument[1] >= '0' && argument[1] <= '9');
+}
+
 std::optional<std::string> unknown_flag(const Chosen& chosen) {
   const std::vector<std::string> known = flags_of(*chosen.app);
   for (const std::string_view argument : chosen.rest) {
     if (argument == "--") break;
-    if (!argument.starts_with("--")) continue;
+    if (is_value(argument)) continue;
+    if (!argument.starts_with("--")) {
+      if (auto unknown = unknown_short_flag(chosen, argument)) return unknown;
+      continue;
+    }
     const std::string name(argument.substr(0, argument.find('=')));
     if (std::find(known.begin(), known.end(), name) == known.end())
       return fmt::format("{} has no flag \"{}\"{}", chosen.name, name, guess(name, known));

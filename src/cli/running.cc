@@ -295,11 +295,6 @@ void tell_warnings(const Source& source, RunLog& log) {
     log.tell(Severity::warning, "source", warning);
 }
 
-void tell_warnings(const Source& source, Output& output) {
-  for (const std::string& warning : source.traits().warnings)
-    output.log(Severity::warning, "source", warning);
-}
-
 Result<int> run_until_stopped(std::vector<RunningPipeline> pipelines,
                               std::optional<std::int64_t> wait_s, const RunningView& view,
                               SignalWatch& signals, Output& output) {

@@ -44,7 +44,6 @@ class RunLog {
 
 // Tells what a person should know about the source before relying on it.
 void tell_warnings(const Source& source, RunLog& log);
-void tell_warnings(const Source& source, Output& output);
 
 // A pipeline to run.
 struct RunningPipeline {

@@ -103,7 +103,7 @@ Result<int> show_position(const ProgressFlags& flags, Output& output) {
     }
   }
   if (json.empty())
-    return fail_not_known(fmt::format("{} has no partition \"{}\"; once position ls lists them",
+    return fail_not_known(fmt::format("{} has no partition \"{}\"; `once position ls` lists them",
                                       books.store().traits().name, flags.partition));
   if (output.json()) write_list(output, json, Table({}), "");
   return exit_ok;

@@ -49,11 +49,12 @@ Table pipelines_table(const operate::StoreStatus& status) {
 }
 
 Table destinations_table(const operate::StoreStatus& status) {
-  Table table({"destination", "pending", "parked", "sent by"});
+  Table table({"destination", "pending", "parked", "sent by", "trouble"});
   for (const operate::DestinationRecord& destination : status.destinations)
     table.row({destination.name,
                count_text(destination.pending) + (destination.more_pending ? "+" : ""),
-               count_text(destination.parked), destination.sender});
+               count_text(destination.parked), destination.sender,
+               destination.trouble.empty() ? "" : "diverged"});
   return table;
 }
 

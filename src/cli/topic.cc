@@ -239,7 +239,7 @@ void write_repair(const TopicRepair& repair, bool applied, Output& output) {
   if (repair.renews_identity)
     output.write_line(
         "numbers of lost messages may be given again, so it is another topic to its readers: "
-        "pipelines end with error[gone] until once position set says where they go on");
+        "pipelines end with error[gone], which names the command that says where they go on");
   if (!applied)
     output.talk("nothing was changed; --accept-loss repairs it, and what is lost stays lost");
 }

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
 #include <set>
 #include <span>
 #include <system_error>
 #include <vector>
 
 #include "base/secrets.h"
+#include "base/topic_address.h"
 #include "base/url.h"
 #include "config/plan_parts.h"
 #include "config/toml_depth.h"
@@ -171,13 +171,14 @@ Status parse_retry(const TomlTable& root, RetryPolicy& policy) {
   return {};
 }
 
-// The same topic, however it is read or written.
-bool is_same_topic(const std::string& one, const std::string& other) {
-  const auto a = parse_url(one);
-  const auto b = parse_url(other);
-  return a && b && a->scheme == b->scheme && a->hosts == b->hosts &&
-         std::filesystem::path(a->path).lexically_normal() ==
-             std::filesystem::path(b->path).lexically_normal();
+// What the pipeline writes where it reads comes again: each message makes another, without end.
+Status check_loop(TomlFile& file, const EmitTarget& target, const Plan& plan) {
+  const auto shared = shared_topic(plan.source_url, target.to);
+  if (!shared || !shared->is_certain) return {};
+  return file.refuse(target.place,
+                     fmt::format("{} is the topic {}, which this pipeline reads: what it writes "
+                                 "there would come again without end; name another topic",
+                                 shown_url(target.to), shared->name));
 }
 
 Status parse_park(const TomlTable& root, Plan& plan) {
@@ -186,10 +187,6 @@ Status parse_park(const TomlTable& root, Plan& plan) {
   const toml::node* to = park->native().get("to");
   if (to == nullptr) return park->refuse("to", "is missing: where the copies go, a URL");
   plan.park = ONCE_TRY(parse_target(root.file(), *to, "park.to", plan.options.scope));
-  if (is_same_topic(plan.park->to, plan.source_url))
-    return park->refuse("to",
-                        "is the topic that is read: each parked message would come again without "
-                        "end; park them to another topic");
   plan.options.park_to = plan.park->destination;
   return {};
 }
@@ -267,6 +264,8 @@ Result<Plan> parse_pipeline(const TomlTable& root, const TomlTable& shared) {
   ONCE_TRY(check_steps_fit_store(plan));
   ONCE_TRY(check_later(root, plan));
   ONCE_TRY(parse_emits(root, plan));
+  for (const EmitTarget& target : plan.destinations())
+    ONCE_TRY(check_loop(root.file(), target, plan));
   if (plan.steps.empty() && plan.emits.empty())
     return root.refuse("do", "is missing: write what a message does as [[do]] or [[emit]]");
   return plan;

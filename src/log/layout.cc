@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "log/limits.h"
+#include "model/hint.h"
 
 namespace once::log {
 namespace {
@@ -15,11 +16,16 @@ namespace {
 // A writer may delete old segments while a reader looks; more than this often in a row is a bug.
 constexpr int looks_max = 10;
 
-tl::unexpected<Error> lost(const std::string& what) {
+// What to do about a damaged partition: DIR/TOPIC/NUMBER.
+std::string what_repair_saves(const std::string& partition) {
+  return fmt::format("see what {} can save",
+                     hint({"topic", "repair", "file:" + parent_directory(partition)}));
+}
+
+tl::unexpected<Error> lost(const std::string& directory, const std::string& what) {
   return fail(Remedy::stop, "corrupt",
-              what +
-                  ". Nothing was changed; restore it from a copy, or see what `once topic repair` "
-                  "can save");
+              fmt::format("{}. Nothing was changed; restore it from a copy, or {}", what,
+                          what_repair_saves(directory)));
 }
 
 // The superblock; "missing" when the partition was never made, and "corrupt" when it was.
@@ -37,6 +43,7 @@ Result<Superblock> find_superblock(Files& files, const std::string& directory) {
   superblock = read_superblock(files, directory);  // perhaps it was just made
   if (superblock || superblock.error().tag != "missing") return superblock;
   return lost(
+      directory,
       fmt::format("{}/superblock is missing, so it is not known which log this is", directory));
 }
 
@@ -105,16 +112,14 @@ tl::unexpected<Error> corrupt_file(const std::string& path, std::int64_t positio
                                    std::string_view what) {
   return fail(
       Remedy::stop, "corrupt",
-      fmt::format("{} at byte {}: {}. Nothing was changed; restore the file from a copy, or see "
-                  "what `once topic repair` can save",
-                  path, position, what));
+      fmt::format("{} at byte {}: {}. Nothing was changed; restore the file from a copy, or {}",
+                  path, position, what, what_repair_saves(parent_directory(path))));
 }
 
 Error lost_partition(const std::string& directory) {
   return {Remedy::stop, "corrupt",
-          fmt::format("{} is gone, though its topic was written; restore it from a copy, or see "
-                      "what `once topic repair` can save",
-                      directory),
+          fmt::format("{} is gone, though its topic was written; restore it from a copy, or {}",
+                      directory, what_repair_saves(directory)),
           std::nullopt};
 }
 
@@ -157,9 +162,9 @@ Result<Layout> read_layout(Files& files, const std::string& directory) {
     const Superblock now = ONCE_TRY(find_superblock(files, directory));
     if (now.first_offset != first && look < looks_max) continue;
     if (all.empty())
-      return lost(fmt::format("{} has no segments, but {} bytes were durable", directory,
-                              layout.durable_address()));
-    return lost(segment_path(directory, first) + " is missing");
+      return lost(directory, fmt::format("{} has no segments, but {} bytes were durable", directory,
+                                         layout.durable_address()));
+    return lost(directory, segment_path(directory, first) + " is missing");
   }
 }
 

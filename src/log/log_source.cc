@@ -260,9 +260,8 @@ class LogSource final : public Source, public SourceReplay {
     return fail(
         Remedy::stop, "gone",
         fmt::format("{} was deleted, moved or replaced while it was read. Start again: what is "
-                    "there then is compared with the position; a topic that was created again is "
-                    "read from its first message after once position set --scope SCOPE "
-                    "--partition TOPIC/NUMBER --to first --reason TEXT",
+                    "there then is compared with the position, and if it is another topic, the "
+                    "error says how to go on",
                     name_));
   }
 

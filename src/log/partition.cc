@@ -13,6 +13,7 @@
 #include "log/append_size.h"
 #include "log/layout.h"
 #include "log/limits.h"
+#include "model/hint.h"
 #include "model/message_view.h"
 #include "model/random.h"
 
@@ -266,9 +267,9 @@ Status Partition::check_in_place() {
   return fail(
       Remedy::stop, "gone",
       fmt::format("{} was deleted, moved or replaced while it was written, and what was sent last "
-                  "is not acknowledged. Put the directory back, or create the topic again (once "
-                  "topic create), then start again: senders that have a name send what is missing",
-                  directory_));
+                  "is not acknowledged. Put the directory back, or create the topic again "
+                  "({}), then start again: senders that have a name send what is missing",
+                  directory_, hint({"topic", "create", "file:" + parent_directory(directory_)})));
 }
 
 // Space is reserved before anything is written, so that a full disk refuses and harms nothing.

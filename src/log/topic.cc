@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "log/layout.h"
 #include "log/limits.h"
+#include "model/hint.h"
 #include "model/random.h"
 
 namespace once::log {
@@ -61,8 +62,8 @@ Status check_options(const TopicOptions& options) {
 
 // What to do about a topic's file, which is lost or damaged.
 std::string way_out(const std::string& path) {
-  return fmt::format("Restore it from a copy, or see what `once topic repair file:{}` can save",
-                     parent_directory(path));
+  return fmt::format("Restore it from a copy, or see what {} can save",
+                     hint({"topic", "repair", "file:" + parent_directory(path)}));
 }
 
 constexpr std::pair<GapPolicy, std::string_view> gap_names[] = {
@@ -300,9 +301,9 @@ Result<PartitionInfo> describe_partition(Files& files, const std::string& direct
   if (!has_writer && end.frames.address < end.durable.address)
     return fail(Remedy::stop, "corrupt",
                 fmt::format("{} has sound frames up to message {}, but messages up to {} were "
-                            "durable; restore it from a copy, or see what `once topic repair` can "
-                            "save",
-                            directory, end.frames.offset, end.durable.offset));
+                            "durable; restore it from a copy, or see what {} can save",
+                            directory, end.frames.offset, end.durable.offset,
+                            hint({"topic", "repair", "file:" + parent_directory(directory)})));
   info.first_offset = layout->superblock.first_offset;
   info.end_offset = end.durable.offset;
   info.segments = static_cast<std::uint32_t>(layout->segments.size());

@@ -9,7 +9,8 @@
 namespace once {
 
 // Errors of a source that no longer has what was read from it before (tag "gone"). Each names the
-// cause and the commands by which an operator goes on.
+// cause and the commands by which an operator goes on, without the scope, which a source does not
+// know (model/hint.h).
 
 // Messages from `offset` on were deleted, up to the oldest one there is.
 [[nodiscard]] Error forgotten_error(std::string_view partition, std::int64_t offset,

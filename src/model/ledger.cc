@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "model/hint.h"
 #include "model/sha256.h"
 
 namespace once {
@@ -101,31 +102,26 @@ Error fenced_error(std::string_view scope, std::string_view partition, const Pos
                 "from a backup, or a replica took over that had not received everything. "
                 "Start again to go on from what the store has"
               : "another process has taken the partition since and goes on there, or the "
-                "position was set by hand. once status shows which process runs the scope; start "
+                "position was set by hand. `once status` shows which process runs the scope; start "
                 "again to take it back"),
       std::nullopt};
 }
 
 Error other_source_error(std::string_view scope, std::string_view partition, std::int64_t offset,
                          std::string_view stored_identity, std::string_view offered_identity) {
-  return {
-      Remedy::stop, "gone",
-      fmt::format("scope \"{}\", partition \"{}\": the position {} belongs to a topic with the "
-                  "identity {}, but the source has the identity {}: it was deleted and created "
-                  "again, or is in another cluster or directory. To read it from its first "
-                  "message: once position set --scope {} --partition {} --to first; if it is a "
-                  "copy with the same offsets, set the offset of the copy",
-                  scope, partition, offset, stored_identity, offered_identity, scope, partition),
-      std::nullopt};
-}
-
-Error with_position_hint(Error error, std::string_view scope, std::string_view partition) {
-  if (error.tag == "gone")
-    error.text += fmt::format(
-        "; to go on with the oldest message there is: once position set --scope {} --partition {} "
-        "--to first",
-        scope, partition);
-  return error;
+  const auto move = [&](std::string_view to, std::string_view reason) {
+    return hint({"position", "set", "--scope", scope, "--partition", partition, "--to", to,
+                 "--reason", reason});
+  };
+  return {Remedy::stop, "gone",
+          fmt::format("scope \"{}\", partition \"{}\": the position {} belongs to a topic with the "
+                      "identity {}, but the source has the identity {}: it was deleted and created "
+                      "again, or is in another cluster or directory. To read it from its first "
+                      "message: {}; if it is a copy with the same offsets: {}",
+                      scope, partition, offset, stored_identity, offered_identity,
+                      move("first", "the topic is another one"),
+                      move(fmt::format("{}", offset), "a copy with the same offsets")),
+          std::nullopt};
 }
 
 Status check_reason(std::string_view reason) {

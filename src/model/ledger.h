@@ -52,9 +52,6 @@ inline constexpr std::size_t name_bytes_max = 255;  // of scopes, partitions, de
 [[nodiscard]] Error other_source_error(std::string_view scope, std::string_view partition,
                                        std::int64_t offset, std::string_view stored_identity,
                                        std::string_view offered_identity);
-// The error of a position that the source does not have, with the command that moves it.
-[[nodiscard]] Error with_position_hint(Error error, std::string_view scope,
-                                       std::string_view partition);
 // Whether a stored and an offered identity contradict each other; what is unknown does not.
 constexpr bool is_other_source(std::string_view stored, std::string_view offered) {
   return !stored.empty() && !offered.empty() && stored != offered;

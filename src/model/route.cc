@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model/hint.h"
+
 namespace once {
 namespace {
 
@@ -22,6 +24,10 @@ std::string behind_text(const RouteRange& store, std::uint64_t sequence) {
       sequence, store.first, store.first - sequence);
 }
 
+std::string restart(std::string_view destination) {
+  return hint({"outbox", "restart", destination, "--reason", "restored, or created again"});
+}
+
 }  // namespace
 
 bool agrees(const RouteRange& store, std::uint64_t sequence) {
@@ -33,12 +39,12 @@ Error diverged_error(std::string_view destination, std::uint32_t partition, cons
   return {Remedy::stop, "diverged",
           fmt::format(
               "outbox \"{}\", partition {}: {}. Nothing was sent. To send what is pending "
-              "and all that follows as a new producer: once outbox restart \"{}\"; what "
+              "and all that follows as a new producer: {}; what "
               "was sent since the backup and is produced again is then sent again "
               "(docs/operating.md)",
               destination, partition,
               sequence > store.next ? ahead_text(store, sequence) : behind_text(store, sequence),
-              destination),
+              restart(destination)),
           std::nullopt};
 }
 
@@ -51,10 +57,10 @@ Error another_sender_error(std::string_view destination, std::uint32_t partition
               "identity, sends there as well, or the store was restored to before a message was "
               "parked. Nothing was sent: what is pending would be taken for "
               "duplicates and lost. Stop a copy's relay or give it destinations of its own, then "
-              "send what is pending and all that follows as a new producer: once outbox restart "
-              "\"{}\"; what of it was sent before the copy sent is then sent again "
+              "send what is pending and all that follows as a new producer: {}; "
+              "what of it was sent before the copy sent is then sent again "
               "(docs/operating.md)",
-              destination, partition, sequence, destination),
+              destination, partition, sequence, restart(destination)),
           std::nullopt};
 }
 
@@ -66,9 +72,9 @@ Error restart_unknown_error(std::string_view destination, std::uint32_t partitio
           "outbox \"{}\", partition {}: the destination is ahead: it has {} messages that were "
           "sent after an `outbox restart` that this store does not know. The store was restored "
           "from a backup from before it. Nothing was sent: what is pending may be there. To "
-          "send it and all that follows as a new producer all the same: once outbox restart "
-          "\"{}\", and again until the relay sends (docs/operating.md)",
-          destination, partition, sent, destination),
+          "send it and all that follows as a new producer all the same: {}, "
+          "and again until the relay sends (docs/operating.md)",
+          destination, partition, sent, restart(destination)),
       std::nullopt};
 }
 
@@ -76,8 +82,8 @@ Error replaced_destination_error(std::string_view destination, const Error& gone
   return {Remedy::stop, "diverged",
           fmt::format("outbox \"{}\": {}. What was sent before may be missing there, and the store "
                       "no longer has it. Nothing was sent. To send what is pending and all that "
-                      "follows as a new producer: once outbox restart \"{}\" (docs/operating.md)",
-                      destination, gone.text, destination),
+                      "follows as a new producer: {} (docs/operating.md)",
+                      destination, gone.text, restart(destination)),
           std::nullopt};
 }
 

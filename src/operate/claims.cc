@@ -55,9 +55,9 @@ std::string holder_of(const ClaimRecord& claim) {
                                             : std::string();
 }
 
-Result<RoleHolder> role_holder(Books& books, std::string_view role_scope, const std::string& id) {
-  ClaimStore* claims = ONCE_TRY(books.claims());
-  const auto claim = ONCE_TRY(claims->claims(role_scope, std::nullopt, id, 1));
+Result<RoleHolder> role_holder(ClaimStore& claims, std::string_view role_scope,
+                               const std::string& id) {
+  const auto claim = ONCE_TRY(claims.claims(role_scope, std::nullopt, id, 1));
   if (claim.empty() || claim[0].id != id) return RoleHolder{};
   return RoleHolder{holder_of(claim[0]), claim[0].lease_until_ms, claim[0].reason};
 }

@@ -48,7 +48,7 @@ struct RoleHolder {
   std::int64_t lease_until_ms = 0;  // in the store's time; past: it has not been heard of since
   std::string reason = {};          // with which it was given back
 };
-[[nodiscard]] Result<RoleHolder> role_holder(Books& books, std::string_view role_scope,
+[[nodiscard]] Result<RoleHolder> role_holder(ClaimStore& claims, std::string_view role_scope,
                                              const std::string& id);
 
 }  // namespace once::operate

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "model/hint.h"
+
 namespace once::operate {
 
 // Where messages go that are emitted under a name of the outbox.
@@ -27,11 +29,18 @@ struct Job {
   Store& store;
   Handler handler;
   PipelineOptions options;
+  std::string source_url = {};  // of `source`; empty: it has none
+  std::string store_url = {};   // of `store`, for the commands that errors name; empty: it has none
   std::vector<Destination> destinations = {};
   std::string relay_name = {};   // before the names of the producers that send
   SharedSinks* sinks = nullptr;  // of the process; unset: each relay opens its own
   bool has_effects = true;       // the handler does more than emit messages
   bool takes_turns = false;      // one process at a time can read the source; the others stand by
 };
+
+// What the commands that errors of a job name do not know themselves. A URL with a password is not
+// shown; then the store is named by ONCE_STORE.
+[[nodiscard]] HintPlace hint_place_of(const Job& job);
+[[nodiscard]] Error with_complete_hints(Error error, const Job& job);
 
 }  // namespace once::operate

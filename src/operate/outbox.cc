@@ -39,6 +39,13 @@ tl::unexpected<Error> unknown_destination(Books& books, const std::string& name,
                                     books.store().traits().name, name, fmt::join(names, ", ")));
 }
 
+// A relay that finds its destination diverged gives its role back with what it has found.
+std::string trouble_in(const RoleHolder& holder, std::int64_t restarts) {
+  const std::string diverged = diverged_role(restarts);
+  if (!holder.process.empty() || !holder.reason.starts_with(diverged)) return {};
+  return holder.reason.substr(diverged.size());
+}
+
 bool is_chosen(const EmitSelection& selection, const ParkedRecord& row) {
   const auto& asked = selection.numbers;
   return selection.all || std::find(asked.begin(), asked.end(), row.number) != asked.end() ||
@@ -61,16 +68,24 @@ Result<std::vector<DestinationRecord>> destinations_in(Books& books) {
   for (const ParkedRecord& row : ONCE_TRY(parked_rows(books))) ++found[row.partition].parked;
   std::vector<DestinationRecord> all;
   for (auto& [name, destination] : found) {
-    RoleHolder holder = ONCE_TRY(role_holder(books, relay_scope, name));
+    RoleHolder holder = ONCE_TRY(role_holder(*ONCE_TRY(books.claims()), relay_scope, name));
     destination.is_sent_to = !holder.process.empty() && holder.lease_until_ms > relay.now_ms;
-    const std::string diverged = diverged_role(destination.restarts);
-    if (holder.process.empty() && holder.reason.starts_with(diverged))
-      destination.trouble = holder.reason.substr(diverged.size());
+    destination.trouble = trouble_in(holder, destination.restarts);
     destination.sender = std::move(holder.process);
     destination.name = name;
     all.push_back(std::move(destination));
   }
   return all;
+}
+
+Result<std::string> trouble_at(Store& store, const std::string& name) {
+  if (store.claims() == nullptr || store.records() == nullptr) return std::string();
+  const RoleHolder holder = ONCE_TRY(role_holder(*store.claims(), relay_scope, name));
+  const ScopeRecord relay = ONCE_TRY(store.records()->describe(relay_scope));
+  std::int64_t restarts = 0;
+  for (const PartitionRecord& known : relay.partitions)
+    if (known.partition == name) restarts = known.position.offset + 1;
+  return trouble_in(holder, restarts);
 }
 
 int EmitSelection::ways() const {
@@ -85,7 +100,7 @@ Result<std::vector<ParkedRecord>> parked_emits(Books& books, const EmitSelection
     if (std::none_of(rows.begin(), rows.end(),
                      [&](const ParkedRecord& row) { return row.number == number; }))
       return fail_not_known(fmt::format(
-          "no message {} is parked in the outbox; once outbox show lists them", number));
+          "no message {} is parked in the outbox; `once outbox show` lists them", number));
   return rows;
 }
 
@@ -127,7 +142,7 @@ Result<DestinationRecord> restart_destination(Books& books, const std::string& n
     return fail(
         Remedy::stop, "healthy",
         fmt::format("no relay has found that \"{}\" has diverged: a restart repairs nothing, and "
-                    "what was sent without an answer would be sent twice. Run the relay (once run) "
+                    "what was sent without an answer would be sent twice. Run the pipeline again "
                     "and see what it reports, or use --force",
                     name));
   ONCE_TRY(repairs->correct(relay_scope, RestartDestination{name}, reason));

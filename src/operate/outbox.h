@@ -24,6 +24,9 @@ struct DestinationRecord {
 };
 [[nodiscard]] Result<std::vector<DestinationRecord>> destinations_in(Books& books);
 
+// What the last relay has reported that found a destination of this name diverged; empty: nothing.
+[[nodiscard]] Result<std::string> trouble_at(Store& store, const std::string& name);
+
 // Which messages that are parked in the outbox.
 struct EmitSelection {
   std::vector<std::int64_t> numbers = {};

@@ -9,6 +9,7 @@
 
 #include "base/secrets.h"
 #include "base/url.h"
+#include "model/hint.h"
 #include "operate/failure.h"
 #include "operate/message_json.h"
 
@@ -47,7 +48,7 @@ Result<std::vector<ParkedSummary>> select(const ParkSelection& selection,
         for (const std::size_t member : group.members) chosen.push_back(parked[member]);
     if (chosen.empty())
       return not_parked(
-          fmt::format("there is no group {}; once park ls lists them", *selection.group));
+          fmt::format("there is no group {}; `once park ls` lists them", *selection.group));
     return chosen;
   }
   for (const ParkedSummary& message : parked)
@@ -65,8 +66,8 @@ Result<std::string> claim_in_the_way(Books& books, const std::string& scope,
   const auto found = ONCE_TRY(books.store().claims()->claims(scope, std::nullopt, id, 1));
   const bool there = !found.empty() && found[0].id == id;
   if (!there || found[0].state == ClaimState::retryable) return std::string();
-  return fmt::format("its claim is {}: settle it with once claims settle first",
-                     name_of(found[0].state));
+  return fmt::format("its claim is {}: settle it first, see {}", name_of(found[0].state),
+                     hint({"claims", "show", id, "--scope", scope}));
 }
 
 // Why a message would not count as new when it comes back; empty when it would.
@@ -87,7 +88,7 @@ Status check_accepted(const RelayState& state) {
   if (state.parked == 0) return {};
   return fail(Remedy::park, "refused",
               fmt::format("the destination can never take {} of the messages; they are parked "
-                          "again: once outbox show lists them",
+                          "again: `once outbox show` lists them",
                           state.parked));
 }
 

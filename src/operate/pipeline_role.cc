@@ -31,12 +31,16 @@ PipelineRole::~PipelineRole() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<bool> PipelineRole::await(const std::function<bool()>& stopped,
+Result<bool> PipelineRole::await(const std::function<bool()>& stopped, EventLog& events,
                                  const std::function<void(const std::string&)>& on_wait) {
   std::string told;
   while (!stopped()) {
     const auto held = role_.hold();
     if (!held && !is_transient(held.error().remedy)) return held;
+    if (held)
+      events.back(the_store, {}, this);
+    else
+      events.away(the_store, {}, this, held.error());
     if (held && *held) return true;
     if (held && role_.holder() != told) on_wait(told = role_.holder());
     if (!rest()) break;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "runtime/event_log.h"
 #include "runtime/role.h"
 
 namespace once::operate {
@@ -31,8 +32,8 @@ class PipelineRole {
   ~PipelineRole();
 
   // Waits until the role is ours; false when `stopped` says so first. `on_wait` is told, once for
-  // each, which process has it.
-  [[nodiscard]] Result<bool> await(const std::function<bool()>& stopped,
+  // each, which process has it, and `events` when the store cannot be asked.
+  [[nodiscard]] Result<bool> await(const std::function<bool()>& stopped, EventLog& events,
                                    const std::function<void(const std::string&)>& on_wait);
   void keep();  // from now on
 

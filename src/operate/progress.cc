@@ -160,7 +160,7 @@ Result<PositionChange> set_position(Books& books, const PositionRequest& request
   const auto was = find(record, request.partition);
   if (!was)
     return fail_not_known(
-        fmt::format("scope \"{}\" has no partition \"{}\"; once position ls lists those it has",
+        fmt::format("scope \"{}\" has no partition \"{}\"; `once position ls` lists those it has",
                     scope, request.partition));
   Repairs* repairs = ONCE_TRY(books.repairs());
   const std::int64_t offset = ONCE_TRY(offset_of(request));

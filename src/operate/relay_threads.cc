@@ -5,37 +5,17 @@
 #include <once/clock.h>
 #include <once/open.h>
 
-#include <algorithm>
 #include <chrono>
 #include <set>
 #include <utility>
 
 #include "base/exception.h"
-#include "open/topics.h"
 #include "operate/shared_sinks.h"
 
 namespace once::operate {
 namespace {
 
 constexpr std::int64_t ns_per_ms = 1'000'000;
-
-// Renaming a destination would leave behind what still waits for it.
-Status check_left_behind(const Job& job) {
-  if (job.store.outbox() == nullptr) return {};
-  const std::string prefix = fmt::format("run/{}/", job.options.scope);
-  for (const std::string& waiting : ONCE_TRY(job.store.outbox()->destinations())) {
-    if (!waiting.starts_with(prefix)) continue;
-    const bool known = std::any_of(job.destinations.begin(), job.destinations.end(),
-                                   [&](const Destination& one) { return one.name == waiting; });
-    if (!known)
-      return fail(
-          Remedy::stop, "config",
-          fmt::format("{}: messages wait in the outbox for \"{}\", which is no longer one of its "
-                      "destinations; put that [[emit]] or [park] back until they are sent",
-                      job.name, waiting.substr(prefix.size())));
-  }
-  return {};
-}
 
 Error unsent(Error error) {
   error.text += "; what was not sent waits in the outbox for the next run";
@@ -46,7 +26,6 @@ Error unsent(Error error) {
 
 Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job) {
   std::unique_ptr<RelayThreads> made(new RelayThreads(job));
-  ONCE_TRY(check_left_behind(job));
   std::set<std::string> seen;
   for (const Destination& destination : job.destinations)
     if (seen.insert(destination.name).second) ONCE_TRY(made->add(destination));
@@ -54,11 +33,6 @@ Result<std::unique_ptr<RelayThreads>> RelayThreads::open(const Job& job) {
 }
 
 Status RelayThreads::add(const Destination& destination) {
-  if (const auto there = describe_topic_at(destination.url); !there) {
-    Error error = there.error();
-    error.text = fmt::format("{}: {}", destination.origin, error.text);
-    return fail(std::move(error));
-  }
   RelayOptions options;
   options.name = fmt::format("{}/{}", job_.relay_name, destination.name);
   options.destinations = {destination.name};

@@ -27,8 +27,8 @@ namespace once::operate {
 // where there is nothing else to do (a copy to one destination) does the error end the run.
 class RelayThreads {
  public:
-  // Looks whether the destinations are there; they are opened when there is something to send.
-  // The job outlives it. Rows that wait for a destination that the job no longer has are an error.
+  // Destinations are opened when there is something to send; whether they are there, `check_start`
+  // has looked. The job outlives it.
   static Result<std::unique_ptr<RelayThreads>> open(const Job& job);
   ~RelayThreads();
 

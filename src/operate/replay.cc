@@ -59,7 +59,7 @@ Result<RelayState> send_replayed(Store& store, Sink& sink, const std::string& de
   });
   if (done) return relay->state();
   Error error = done.error();
-  error.text += "; what was not sent waits in the outbox: once park resume sends it";
+  error.text += "; what was not sent waits in the outbox: `once park resume` sends it";
   return fail(std::move(error));
 }
 

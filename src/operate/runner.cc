@@ -2,7 +2,9 @@
 #include "operate/runner.h"
 
 #include <fmt/format.h>
+#include <once/clock.h>
 
+#include "operate/check.h"
 #include "operate/pipeline_role.h"
 
 namespace once::operate {
@@ -24,13 +26,26 @@ Json json_of(const RunStatistics& statistics) {
 }
 
 Result<std::unique_ptr<Runner>> Runner::make(Job job, Patience& patience) {
+  if (job.options.observer)
+    job.options.observer = [tell = job.options.observer, scope = job.options.scope,
+                            store = std::string(hint_place_of(job).store)](const Event& event) {
+      Event whole = event;
+      whole.text = once::with_complete_hints(event.text, {.scope = scope, .store = store});
+      tell(whole);
+    };
   std::unique_ptr<Runner> made(new Runner(std::move(job)));
-  const Job& its = made->job_;
-  made->pipeline_ = ONCE_TRY(patience.until_there(
-      the_store, [&] { return Pipeline::make(its.source, its.store, its.handler, its.options); }));
-  made->relays_ =
-      ONCE_TRY(patience.until_there(a_destination, [&] { return RelayThreads::open(its); }));
+  if (const Status opened = made->open(patience); !opened)
+    return fail(with_complete_hints(opened.error(), made->job_));
   return made;
+}
+
+Status Runner::open(Patience& patience) {
+  const Job& its = job_;
+  pipeline_ = ONCE_TRY(patience.until_there(
+      the_store, [&] { return Pipeline::make(its.source, its.store, its.handler, its.options); }));
+  ONCE_TRY(patience.until_there(a_destination, [&] { return check_start(its); }));
+  relays_ = ONCE_TRY(RelayThreads::open(its));
+  return {};
 }
 
 Status Runner::run() {
@@ -41,7 +56,9 @@ Status Runner::run() {
   was_overtaken_ = !ran && ran.error().tag == "fenced" && takes_turns() && !stopped_;
   const bool is_at_end = !stopped_ && !was_overtaken_;
   const Status sent = relays_->finish(is_at_end ? send_at_end_ms : send_at_stop_ms);
-  return ran ? sent : ran;
+  const Status& ended = ran ? sent : ran;
+  if (!ended) return fail(with_complete_hints(ended.error(), job_));
+  return {};
 }
 
 // Where only one process can read the source, the others wait here until it is their turn.
@@ -49,8 +66,9 @@ Status Runner::in_turn(const std::function<Status()>& work) {
   if (!takes_turns()) return work();
   const std::string& scope = job_.options.scope;
   PipelineRole role(job_.store, scope);
+  EventLog events(job_.options.observer, system_clock());
   bool stood_by = false;
-  const bool ours = ONCE_TRY(role.await([this] { return stopped_.load(); },
+  const bool ours = ONCE_TRY(role.await([this] { return stopped_.load(); }, events,
                                         [&](const std::string& holder) {
                                           stood_by = true;
                                           tell_turn(EventKind::standing_by,

@@ -45,6 +45,7 @@ class Runner {
 
  private:
   explicit Runner(Job job) : job_(std::move(job)) {}
+  Status open(Patience& patience);
   bool takes_turns() const { return job_.takes_turns && job_.store.claims() != nullptr; }
   void tell_turn(EventKind kind, std::string text) const;
   Status in_turn(const std::function<Status()>& work);

@@ -26,7 +26,8 @@ tl::unexpected<Error> busy(const std::string& scope, const std::string& why) {
 }
 
 Status check_not_running(Books& books, const std::string& scope) {
-  const std::string holder = ONCE_TRY(role_holder(books, pipeline_scope, scope)).process;
+  const std::string holder =
+      ONCE_TRY(role_holder(*ONCE_TRY(books.claims()), pipeline_scope, scope)).process;
   if (!holder.empty()) return busy(scope, "the process " + holder + " runs it");
   ClaimStore* claims = ONCE_TRY(books.claims());
   const auto running = ONCE_TRY(claims->claims(scope, ClaimState::running, "", 1));
@@ -49,7 +50,7 @@ Result<ScopeSummary> summary_of(Books& books, const std::string& scope) {
   if (books.store().claims() == nullptr) return summary;
   count(ONCE_TRY(books.store().claims()->claims(scope, std::nullopt, "", counted_max + 1)).size(),
         summary.claims, summary.more_claims);
-  summary.holder = ONCE_TRY(role_holder(books, pipeline_scope, scope)).process;
+  summary.holder = ONCE_TRY(role_holder(*ONCE_TRY(books.claims()), pipeline_scope, scope)).process;
   return summary;
 }
 
@@ -67,8 +68,9 @@ Result<ScopeSummary> plan_scope_drop(Books& books, const std::string& scope) {
     return fail_usage(fmt::format("\"{}\" is a scope of Once itself and is not dropped", scope));
   const auto& known = books.scopes();
   if (std::find(known.begin(), known.end(), scope) == known.end())
-    return fail_not_known(fmt::format("the store {} has no scope \"{}\"; once scope ls lists them",
-                                      books.store().traits().name, scope));
+    return fail_not_known(
+        fmt::format("the store {} has no scope \"{}\"; `once scope ls` lists them",
+                    books.store().traits().name, scope));
   ONCE_TRY(check_not_running(books, scope));
   return summary_of(books, scope);
 }

@@ -25,7 +25,7 @@ Result<PipelineStatus> pipeline_status(Books& books, const std::string& scope) {
   if (claims == nullptr) return status;
   status.claims_in_doubt =
       ONCE_TRY(claims->claims(scope, ClaimState::in_doubt, "", in_doubt_max)).size();
-  status.holder = ONCE_TRY(role_holder(books, pipeline_scope, scope)).process;
+  status.holder = ONCE_TRY(role_holder(*claims, pipeline_scope, scope)).process;
   return status;
 }
 

@@ -6,37 +6,21 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/figures.h"
+
 namespace once {
 
 // What the lanes of one pipeline count. Written by lanes, read by anyone; each number is exact, but
 // a reader may see them at slightly different instants.
-struct Counters {
-  using Counter = std::atomic<std::uint64_t>;
-  Counter delivered{0}, applied{0}, rejected{0}, no_effect{0}, parked{0}, duplicates{0}, skipped{0},
-      passed{0}, mismatched{0}, too_old{0}, ahead{0}, retried{0}, deferred{0}, transactions{0},
-      rolled_back{0}, rechecked{0}, forgotten{0}, batch_count{0};
+struct Counters : Counts<std::atomic<std::uint64_t>> {
+  void add(const Counts<std::uint64_t>& tally) {
+    for_each_count([&](const auto& count) { *count.of(*this) += *count.of(tally); });
+  }
 
   Statistics snapshot() const {
-    Statistics s;
-    s.delivered = delivered;
-    s.applied = applied;
-    s.rejected = rejected;
-    s.no_effect = no_effect;
-    s.parked = parked;
-    s.duplicates = duplicates;
-    s.skipped = skipped;
-    s.passed = passed;
-    s.mismatched = mismatched;
-    s.too_old = too_old;
-    s.ahead = ahead;
-    s.retried = retried;
-    s.deferred = deferred;
-    s.transactions = transactions;
-    s.rolled_back = rolled_back;
-    s.rechecked = rechecked;
-    s.forgotten = forgotten;
-    s.batch_count = static_cast<std::size_t>(batch_count.load());
-    return s;
+    Statistics now;
+    for_each_count([&](const auto& count) { *count.of(now) = *count.of(*this); });
+    return now;
   }
 };
 

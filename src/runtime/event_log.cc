@@ -59,7 +59,7 @@ void EventLog::back(const Dependency& on, std::string_view subject, const void* 
       event.severity = Severity::info;
       event.kind = *on.back;
       event.tag.clear();
-      event.text = fmt::format("{} is back after {:.1f} s", name_of(on, subject),
+      event.text = fmt::format("{} {} after {:.1f} s", name_of(on, subject), on.is_back,
                                static_cast<double>(event.duration_ms) / 1000);
       events.push_back(std::move(event));
     }

@@ -25,12 +25,15 @@ struct Dependency {
   std::optional<EventKind> back;  // unset: another event says so
   std::string_view name;          // for people
   Severity severity = Severity::warning;
+  std::string_view is_back = "is back";
 };
 inline constexpr Dependency the_store{EventKind::store_away, EventKind::store_back, "the store"};
 inline constexpr Dependency the_source{EventKind::source_away, EventKind::source_back,
                                        "the source"};
 inline constexpr Dependency a_destination{EventKind::destination_away, EventKind::destination_back,
                                           "the destination"};
+inline constexpr Dependency a_claim{EventKind::claim_awaited, EventKind::claim_free, "a claim",
+                                    Severity::info, "is free"};
 inline constexpr Dependency the_group{EventKind::partitions_awaited, std::nullopt, "partitions",
                                       Severity::info};
 

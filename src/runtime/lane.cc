@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "model/hint.h"
 #include "model/ledger.h"
 #include "model/reason.h"
 #include "runtime/backoff.h"
@@ -23,6 +24,11 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 std::int64_t older(std::int64_t a_ms, std::int64_t b_ms) {
   if (a_ms < 0 || b_ms < 0) return std::max(a_ms, b_ms);
   return std::min(a_ms, b_ms);
+}
+
+// What is waited for after an error that says that nothing has happened.
+const Dependency& awaited_after(const Error& error) {
+  return error.tag == "in_progress" || error.tag == "superseded" ? a_claim : the_store;
 }
 
 }  // namespace
@@ -57,7 +63,8 @@ void Lane::disown(std::string_view partition) {
     return task->owned == &gone && !(doubt_ && task->selected > task->next);
   });
   if (!doubt_) drop_leaving();
-  if (tasks_.empty() && parts_.events != nullptr) parts_.events->leave(the_store, {}, this);
+  if (tasks_.empty() && parts_.events != nullptr)
+    for (const Dependency* on : {&the_store, &a_claim}) parts_.events->leave(*on, {}, this);
 }
 
 void Lane::drop_leaving() {
@@ -354,16 +361,7 @@ void Lane::committed(Content content) {
 
 void Lane::settled() {
   Counters& counters = parts_.counters;
-  counters.applied += tally_.applied;
-  counters.rejected += tally_.rejected;
-  counters.no_effect += tally_.no_effect;
-  counters.parked += tally_.parked;
-  counters.duplicates += tally_.duplicates;
-  counters.mismatched += tally_.mismatched;
-  counters.too_old += tally_.too_old;
-  counters.ahead += tally_.ahead;
-  counters.passed += tally_.passed;
-  counters.deferred += tally_.deferred;
+  counters.add(tally_);
   if (tally_.deferred > 0) ONCE_POINT(lane_after_defer);
   tell_parked();
   tally_ = {};
@@ -389,7 +387,7 @@ Status Lane::failed(const Error& error, Content content) {
   }
   if (spoiled_by_someone_) return isolate(error);
   switch (error.remedy) {
-    case Remedy::retry: wait_for_store(error); return {};
+    case Remedy::retry: wait_for(awaited_after(error), error); return {};
     case Remedy::recheck: doubt_ = {content, error}; return {};
     case Remedy::park: return isolate(error);
     case Remedy::stop:
@@ -400,10 +398,11 @@ Status Lane::failed(const Error& error, Content content) {
 }
 
 Error Lane::with_drop_hint(Error error, const Item& item) const {
+  const std::string number = fmt::format("{}", item.delivery.deferral.number);
   error.text += fmt::format(
-      "; message {} waits in the store and could not even be parked: `once later drop {} --scope "
-      "'{}'` gives it up",
-      item.delivery.deferral.number, item.delivery.deferral.number, parts_.options.scope);
+      "; message {} waits in the store and could not even be parked: {} gives it up", number,
+      hint({"later", "drop", number, "--scope", parts_.options.scope, "--reason",
+            "could not be parked"}));
   return error;
 }
 
@@ -481,15 +480,20 @@ void Lane::decide_later(Item& item, const Outcome& outcome) {
 
 // The store could not do it and nothing happened. That is no fault of any message, so it is tried
 // again without limit, ever more slowly.
-void Lane::wait_for_store(const Error& why) {
+void Lane::wait_for(const Dependency& on, const Error& why) {
   ++store_failures_;
-  if (parts_.events != nullptr) parts_.events->away(the_store, {}, this, why);
+  if (parts_.events != nullptr) {
+    if (on.away != the_store.away) parts_.events->back(the_store, {}, this);
+    parts_.events->away(on, {}, this, why);
+  }
   not_before_ns_ =
       parts_.clock.ticks_ns() + backoff_ms(parts_.options.retry, store_failures_) * ns_per_ms;
 }
 
 void Lane::store_answered() {
-  if (parts_.events != nullptr) parts_.events->back(the_store, {}, this);
+  if (parts_.events == nullptr) return;
+  parts_.events->back(the_store, {}, this);
+  parts_.events->back(a_claim, {}, this);
 }
 
 // Once it is committed.

@@ -153,9 +153,7 @@ class Lane {
   };
 
   // What an attempt did, counted only once it is committed.
-  struct Tally {
-    std::uint64_t applied = 0, rejected = 0, no_effect = 0, parked = 0, duplicates = 0,
-                  mismatched = 0, too_old = 0, ahead = 0, passed = 0, deferred = 0;
+  struct Tally : Counts<std::uint64_t> {
     struct Parked {
       std::string_view partition;
       std::int64_t offset;
@@ -191,7 +189,8 @@ class Lane {
   Error with_drop_hint(Error error, const Item& item) const;
   Status check_can_wait(const Outcome& outcome) const;
   void decide_later(Item& item, const Outcome& outcome);
-  void wait_for_store(const Error& why);
+  void wait_for(const Dependency& on, const Error& why);
+  void wait_for_store(const Error& why) { wait_for(the_store, why); }
   void store_answered();
   void tell_parked();
   void tell_retried(const Item& item, std::string_view why);

@@ -8,6 +8,7 @@
 
 #include "base/failpoint.h"
 #include "base/mutant.h"
+#include "model/hint.h"
 #include "runtime/dead_letter.h"
 #include "runtime/lane.h"
 #include "runtime/spoil.h"
@@ -143,9 +144,9 @@ std::optional<Outcome> Lane::outcome_without_handler(Item& item, const Verdict& 
       return parked(fmt::format(
           "id \"{}\" was born at {} ms, before the ledger's horizon: whether it was handled is "
           "forgotten. If the birth is wrong (seconds instead of milliseconds, a wrong clock), send "
-          "it again with the right one; `once horizon show --scope '{}'` tells the horizon, and "
-          "`once horizon set` moves it",
-          item.id, item.born_ms, parts_.options.scope));
+          "it again with the right one; {} tells the horizon, and `once horizon set --help` how to "
+          "move it",
+          item.id, item.born_ms, hint({"horizon", "show", "--scope", parts_.options.scope})));
     case Verdict::Kind::fresh: break;
   }
   if (item.outside) return verdict.stored;

@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 #include <once/effect.h>
 
+#include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
+#include <variant>
+#include <vector>
 
 #include "store/memory/memory.h"
 #include "testing/bank.h"
@@ -133,6 +139,40 @@ TEST_F(OutsideTest, what_the_other_side_cannot_tell_is_parked_and_stays_in_doubt
   EXPECT_EQ(set_aside()[0].message.id, "m4");
   EXPECT_NE(set_aside()[0].reason.find("in doubt"), std::string::npos);
   EXPECT_EQ(store_.claims()->claims("bank", ClaimState::in_doubt, "", 10).value().size(), 1u);
+}
+
+// It is no store that is away.
+TEST_F(OutsideTest, a_claim_that_another_owner_holds_is_waited_for_and_told_as_that) {
+  std::mutex mutex;
+  std::vector<Event> told;
+  options_.observer = [&](const Event& event) {
+    const std::scoped_lock lock(mutex);
+    told.push_back(event);
+  };
+  auto others = Claims::make(store_, {}, system_clock()).value();
+  auto held = others->begin("bank", ClaimRequest{.id = "m0"});
+  ASSERT_TRUE(std::holds_alternative<Execute>(held));
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+    EXPECT_TRUE(std::get<Execute>(held).ticket.release("somebody else's turn"));
+  });
+  Bank bank;
+  run(handler_of(Keyed{paying(bank)}));
+  other.join();
+  EXPECT_EQ(bank.paid(), numbered(40));
+  const auto of_kind = [&](EventKind kind) {
+    return std::count_if(told.begin(), told.end(),
+                         [&](const Event& event) { return event.kind == kind; });
+  };
+  EXPECT_EQ(of_kind(EventKind::claim_awaited), 1);
+  EXPECT_EQ(of_kind(EventKind::claim_free), 1);
+  EXPECT_EQ(of_kind(EventKind::store_away), 0);
+  for (const Event& event : told)
+    if (event.kind == EventKind::claim_awaited) {
+      EXPECT_NE(event.text.find("waiting for a claim: \"m0\" is being run by another owner"),
+                std::string::npos)
+          << event.text;
+    }
 }
 
 TEST_F(OutsideTest, an_exception_means_that_nobody_knows) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/hint.h"
 #include "model/reason.h"
 
 namespace once {
@@ -60,15 +61,27 @@ std::optional<Error> ParkedShare::exceeded(std::string_view scope) const {
   const std::lock_guard lock(mutex_);
   if (filled_ < limit_->messages_min || parked_ == 0 || parked_ * 100 < filled_ * limit_->percent)
     return std::nullopt;
+  return error_of(scope);
+}
+
+std::optional<Error> ParkedShare::exceeded_at_end(std::string_view scope) const {
+  if (!limit_) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (filled_ == 0 || parked_ < filled_) return std::nullopt;
+  return error_of(scope);
+}
+
+Error ParkedShare::error_of(std::string_view scope) const {
   const auto most =
       std::max_element(reasons_.begin(), reasons_.end(),
                        [](const Reason& a, const Reason& b) { return a.count < b.count; });
   return Error{Remedy::park, "parked",
                fmt::format("{} of the last {} messages were parked, and parked_max is {} %; most "
-                           "often ({} times): {}. Nothing is lost. Look at them with `once park ls "
-                           "--scope '{}'`, repair the cause, start again, and replay them with "
-                           "`once park replay`",
-                           parked_, filled_, limit_->percent, most->count, most->example, scope),
+                           "often ({} times): {}. Nothing is lost. Look at them with {}, "
+                           "repair the cause, start again, and replay them: `once park replay "
+                           "--help`",
+                           parked_, filled_, limit_->percent, most->count, most->example,
+                           hint({"park", "ls", "--scope", scope})),
                std::nullopt};
 }
 

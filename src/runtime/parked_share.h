@@ -26,6 +26,8 @@ class ParkedShare {
 
   // The error of a share that has reached the limit; unset while it has not.
   std::optional<Error> exceeded(std::string_view scope) const;
+  // The same at the end of a run: few messages say enough if all of them were parked.
+  std::optional<Error> exceeded_at_end(std::string_view scope) const;
 
  private:
   struct Reason {
@@ -35,6 +37,7 @@ class ParkedShare {
   };
   static constexpr std::size_t not_parked = 0;
 
+  Error error_of(std::string_view scope) const;
   void add(std::size_t reason);
   std::size_t index_of(std::string_view reason);
 

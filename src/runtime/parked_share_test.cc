@@ -25,6 +25,18 @@ TEST_F(ParkedShareTest, a_few_messages_say_nothing) {
   EXPECT_TRUE(exceeded());
 }
 
+TEST_F(ParkedShareTest, at_the_end_few_messages_are_enough_if_all_were_parked) {
+  EXPECT_FALSE(share_.exceeded_at_end("shop")) << "there were none";
+  park(1);
+  EXPECT_TRUE(share_.exceeded_at_end("shop"));
+  EXPECT_FALSE(exceeded());
+  share_.settled(1);
+  EXPECT_FALSE(share_.exceeded_at_end("shop"));
+  ParkedShare none{std::nullopt};
+  none.parked("no such account");
+  EXPECT_FALSE(none.exceeded_at_end("shop"));
+}
+
 TEST_F(ParkedShareTest, one_poison_message_in_ten_does_not_stop_a_topic) {
   for (int i = 0; i < 1000; ++i) {
     share_.settled(9);
@@ -66,7 +78,7 @@ TEST_F(ParkedShareTest, the_error_names_the_most_frequent_reason_and_the_command
   EXPECT_EQ(error->tag, "parked");
   EXPECT_NE(error->text.find("85 of the last 105 messages"), std::string::npos) << error->text;
   EXPECT_NE(error->text.find("(60 times): account \"a59\" does not exist"), std::string::npos);
-  EXPECT_NE(error->text.find("once park ls --scope 'shop'"), std::string::npos);
+  EXPECT_NE(error->text.find("`once park ls --scope shop`"), std::string::npos);
 }
 
 TEST_F(ParkedShareTest, reasons_that_left_the_window_are_forgotten) {

@@ -17,6 +17,7 @@
 
 #include "base/exception.h"
 #include "base/failpoint.h"
+#include "model/hint.h"
 #include "model/ledger.h"
 #include "model/witness.h"
 #include "runtime/backoff.h"
@@ -96,6 +97,7 @@ class ThreadedPipeline final : public Pipeline {
 
   void start_lanes();
   Status loop();
+  Status finish_at_end();
   bool is_final(const Error& error) const;
   Status handle(Batch batch);
   Result<bool> check_witnesses();
@@ -210,7 +212,8 @@ void ThreadedPipeline::start_lanes() {
 Status ThreadedPipeline::run() {
   try {
     start_lanes();
-    const Status ran = shut_down(loop());
+    Status ran = shut_down(loop());
+    if (!ran) ran.error().text = with_complete_hints(ran.error().text, {.scope = options_.scope});
     if (!ran && ran.error().tag == "fenced")
       events_.tell({.severity = Severity::warning,
                     .kind = EventKind::fenced,
@@ -237,7 +240,7 @@ Status ThreadedPipeline::loop() {
     look_at_ends();
     events_.tick();
     if (ended_) {
-      if (lanes_idle() && !ONCE_TRY(hand_out_due(true))) return collect_news();
+      if (lanes_idle() && !ONCE_TRY(hand_out_due(true))) return finish_at_end();
       wait_for_lanes();
       continue;
     }
@@ -257,6 +260,15 @@ Status ThreadedPipeline::loop() {
       rest(backoff_ms(options_.retry, ++poll_failures_));
     }
   }
+  return {};
+}
+
+// Of a message that waits in the store nobody knows yet what becomes of it.
+Status ThreadedPipeline::finish_at_end() {
+  ONCE_TRY(collect_news());
+  if (counters_.deferred > 0) return {};
+  if (auto too_many = parked_share_.exceeded_at_end(options_.scope))
+    return fail(std::move(*too_many));
   return {};
 }
 
@@ -304,9 +316,7 @@ Result<bool> ThreadedPipeline::check_witnesses() {
   if (replay == nullptr) return true;  // without positions there are no witnesses
   bool known = true;
   for (auto& [name, partition] : partitions_) {
-    auto checked = partition.witness.check_end(options_.scope, *replay, name);
-    if (!checked) return fail(with_position_hint(std::move(checked).error(), options_.scope, name));
-    known = known && *checked;
+    known = ONCE_TRY(partition.witness.check_end(options_.scope, *replay, name)) && known;
   }
   return known;
 }
@@ -381,8 +391,7 @@ Status ThreadedPipeline::assigned(std::string_view name) {
   partition.delivered_end = partition.position.offset;
   partition.handled_end = partition.position.offset;
   partition.witness = WitnessCheck(partition.position, now, name);
-  if (const Status sought = partition.witness.seek(*source_.replay(), name); !sought)
-    return fail(with_position_hint(sought.error(), options_.scope, name));
+  ONCE_TRY(partition.witness.seek(*source_.replay(), name));
   ONCE_TRY(look_for_waiting());
   if (lanes_move_positions()) lanes_[partition.lane]->own(std::string(name), partition.position);
   return {};

@@ -429,14 +429,14 @@ class OutboxRelay final : public Relay {
               const Error& why) {
     ONCE_TRY(outbox_.park(destination, to.taken.fence, number, why.text));
     ++state_.parked;
-    events_.count(
-        {.severity = Severity::warning,
-         .kind = EventKind::message_parked,
-         .text = fmt::format("{} can never accept message {}, which is parked (once outbox ls): {}",
-                             destination, number, why.text),
-         .subject = destination,
-         .tag = why.tag},
-        destination + masked(why.text));
+    events_.count({.severity = Severity::warning,
+                   .kind = EventKind::message_parked,
+                   .text = fmt::format(
+                       "{} can never accept message {}, which is parked (`once outbox show`): {}",
+                       destination, number, why.text),
+                   .subject = destination,
+                   .tag = why.tag},
+                  destination + masked(why.text));
     return {};
   }
 

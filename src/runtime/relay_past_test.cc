@@ -57,7 +57,7 @@ TEST_F(RelayPast, what_a_clone_of_the_store_has_sent_is_not_taken_for_our_own) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().tag, "diverged");
     EXPECT_NE(refused.error().text.find("a copy of the store"), std::string::npos);
-    EXPECT_NE(refused.error().text.find("once outbox restart \"paid\""), std::string::npos);
+    EXPECT_NE(refused.error().text.find("`once outbox restart paid --reason"), std::string::npos);
   }
   restart_destination();
   drain(*relay());
@@ -83,7 +83,7 @@ TEST_F(RelayPast, a_store_that_went_back_stops_the_relay_before_anything_is_lost
     EXPECT_EQ(refused.error().remedy, Remedy::stop);
     EXPECT_EQ(refused.error().tag, "diverged");
     EXPECT_NE(refused.error().text.find("the destination is ahead"), std::string::npos);
-    EXPECT_NE(refused.error().text.find("once outbox restart \"paid\""), std::string::npos);
+    EXPECT_NE(refused.error().text.find("`once outbox restart paid --reason"), std::string::npos);
     expect_each_once(15);
   }
   restart_destination();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "model/hint.h"
 
 namespace once {
 namespace {
@@ -73,10 +74,10 @@ Result<bool> Role::claim() {
   if (answer.kind == ClaimAnswer::Kind::busy) return answer.record.owner == options_.owner;
   return fail(Remedy::stop, "role",
               fmt::format("the claim \"{}\" in the scope {} is {}: it was changed by hand. To let "
-                          "a process have it again: once claims settle \"{}\" --scope {} --as "
-                          "retryable",
-                          options_.id, options_.scope, name_of(answer.record.state), options_.id,
-                          options_.scope));
+                          "a process have it again: {}",
+                          options_.id, options_.scope, name_of(answer.record.state),
+                          hint({"claims", "settle", options_.id, "--scope", options_.scope, "--as",
+                                "retryable", "--reason", "was changed by hand"})));
 }
 
 bool Role::is_dead(const ClaimRecord& record) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/topic_address.h"
 #include "model/ledger.h"
 
 namespace once {
@@ -142,11 +143,13 @@ Status verify_retention(const SourceTraits& source, const PipelineOptions& optio
 
 // Each parked message would come again as a new one, be parked again, and so on without end.
 Status verify_dead_letters(const SourceTraits& source, const PipelineOptions& options) {
-  if (options.park_to.empty() || options.park_to != source.name) return {};
+  if (options.park_to.empty()) return {};
+  const auto shared = shared_topic(options.park_to, source.name);
+  if (options.park_to != source.name && (!shared || !shared->is_certain)) return {};
   return refuse(
       fmt::format("parked messages would go to {}, from which this pipeline reads: each "
                   "would come again without end. Park them to another topic",
-                  source.name));
+                  shared ? shared->name : source.name));
 }
 
 std::string_view survives(StoreTraits::Durability durability) {

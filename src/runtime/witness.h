@@ -33,6 +33,9 @@ class WitnessCheck {
   [[nodiscard]] Result<bool> check_end(std::string_view scope, SourceReplay& source,
                                        std::string_view partition);
 
+  // After `seek`: the next batch is going to be compared.
+  bool is_pending() const { return pending_; }
+
  private:
   bool shows_position(SourceReplay& source, std::string_view partition) const;
   Status missing(std::string_view scope, std::string_view partition) const;

@@ -245,6 +245,9 @@ TEST_F(Bridge, a_topic_is_not_copied_onto_itself_however_it_is_written) {
     EXPECT_EQ(answer.exit_code, 2) << to << answer.err;
     EXPECT_NE(answer.err.find("the same topic"), std::string::npos) << answer.err;
   }
+  const Answer listed = run_once({"bridge", to_ + ",from", from_, "--state", state, "--follow"});
+  EXPECT_EQ(listed.exit_code, 2) << listed.err;
+  EXPECT_NE(listed.err.find("a copy would never end"), std::string::npos) << listed.err;
   EXPECT_FALSE(std::filesystem::exists(scratch_.path("state.db")));
 }
 

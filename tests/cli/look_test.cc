@@ -115,6 +115,15 @@ TEST(Words, a_command_or_flag_that_there_is_not_is_named_with_what_may_be_meant)
   EXPECT_TRUE(has(error_of({"ledger", "shwo"}), "no command \"shwo\"; did you mean \"show\"?"));
   EXPECT_TRUE(has(error_of({"consume", "file:x/y", "--conut", "5"}),
                   "once consume has no flag \"--conut\"; did you mean \"--count\"?"));
+  EXPECT_TRUE(has(error_of({"consume", "file:x/y", "-n", "5"}),
+                  "once consume has no flag \"-n\"; see once consume --help"));
+  EXPECT_TRUE(has(error_of({"produce", "file:x/y", "-K", ":"}),
+                  "once produce has no flag \"-K\"; did you mean --key-from or --key-delimiter?"));
+  EXPECT_TRUE(has(error_of({"run", "-x"}), "once run has no flag \"-x\""));
+  EXPECT_TRUE(has(error_of({"-x"}), "once has no flag \"-x\""));
+  EXPECT_TRUE(has(error_of({"consume", "file:x/y", "--from", "-1h", "more"}),
+                  "takes fewer words than were given"))
+      << "a time before now is no flag";
   EXPECT_TRUE(has(error_of({"ledger"}), "once ledger needs a command: ls, show, force"));
   EXPECT_TRUE(has(error_of({}), "once needs a command"));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is emitted: several processes, stores and destinations that go back, what can never be sent.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <memory>
@@ -90,6 +91,32 @@ TEST_F(OutboxCli, a_file_pipeline_that_was_frozen_and_replaced_stands_by_again) 
   const Lines all{"deposit-0", "deposit-1", "deposit-2", "deposit-3"};
   expect_books(all);
   expect_announced(all);
+}
+
+// One that stands by asks the store all the time: that it cannot is told, and that it can again.
+TEST_F(OutboxCli, one_that_stands_by_tells_that_its_store_is_away_and_back) {
+  const std::string file = write(endless_run());
+  Program first({"run", file});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  Program second({"run", file, "--log", "json"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'000));
+  const rlimit few{3, 1024};
+  ASSERT_EQ(::prlimit(second.pid(), RLIMIT_NOFILE, &few, nullptr), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2'500));
+  const rlimit enough{1024, 1024};
+  ASSERT_EQ(::prlimit(second.pid(), RLIMIT_NOFILE, &enough, nullptr), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'000));
+  ::kill(second.pid(), SIGTERM);
+  const Answer answer = second.wait();
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const auto standing_by = answer.err.find("\"kind\":\"standing_by\"");
+  const auto away = answer.err.find("\"kind\":\"store_away\"");
+  const auto back = answer.err.find("\"kind\":\"store_back\"");
+  EXPECT_TRUE(standing_by < away && away < back && back != std::string::npos) << answer.err;
+  ::kill(first.pid(), SIGTERM);
+  EXPECT_EQ(first.wait().exit_code, 0);
+  expect_announced({"deposit-0"});
 }
 
 TEST_F(OutboxCli, one_that_stands_by_ends_when_it_is_told) {
@@ -198,11 +225,19 @@ TEST_F(OutboxCli, a_store_that_was_restored_is_an_error_with_a_repair_and_nothin
     EXPECT_NE(refused.err.find("the destination is ahead"), std::string::npos) << refused.err;
   }
   expect_announced({"deposit-0", "deposit-1", "deposit-2"});
+  const Json checked = run(announced_run(), {"--check", "-o", "json"}).json();
+  ASSERT_EQ(checked["warnings"].size(), 1u) << checked;
+  EXPECT_NE(checked["warnings"][0].get<std::string>().find("the destination is ahead"),
+            std::string::npos)
+      << checked;
   const Json listed = outbox({"ls"});
   ASSERT_EQ(listed.size(), 1u);
   EXPECT_EQ(listed[0]["destination"], destination());
   EXPECT_EQ(listed[0]["pending"], 2);
   EXPECT_NE(listed[0]["trouble"].get<std::string>().find("is ahead"), std::string::npos);
+  const Answer status = run_once({"status", "--store", store()});
+  EXPECT_NE(status.out.find("trouble"), std::string::npos) << status.out;
+  EXPECT_NE(status.out.find("diverged"), std::string::npos) << status.out;
   EXPECT_EQ(outbox({"restart", destination(), "--reason", "restored"})["restarts"], 1);
   EXPECT_EQ(run(announced_run()).exit_code, 0);
   // What was sent since the backup and is produced again is sent again; the rest is there once.
@@ -295,7 +330,7 @@ body = { one = "account", two = "account" }
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(ran.json()["emitted"], 2);
   EXPECT_EQ(ran.json()["emits_parked"], 1);
-  EXPECT_NE(ran.err.find("once outbox ls"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("once outbox show"), std::string::npos) << ran.err;
   expect_announced({"deposit-0", "deposit-2"});
   EXPECT_EQ(outbox({"ls"})[0]["parked"], 1);
   EXPECT_TRUE(run_once({"park", "ls", "--store", store(), "-o", "json"}).json().empty())

@@ -10,6 +10,7 @@ namespace {
 
 using testing::Answer;
 using testing::Json;
+using testing::run_once;
 using testing::RunBank;
 
 class RunCheck : public RunBank {
@@ -109,6 +110,39 @@ TEST_F(RunCheck, what_an_earlier_step_creates_is_not_missed) {
       << answer.err;
   EXPECT_EQ(run(text).exit_code, 0);
   EXPECT_EQ(sql("SELECT id FROM later"), Lines{"deposit-1"});
+}
+
+// It has as many messages as before, so that the position is there; but they are others.
+TEST_F(RunCheck, topic_that_was_created_again_is_found_by_the_check_as_by_the_run) {
+  ASSERT_EQ(run_once({"topic", "create", topic("refunds")}).exit_code, 0);
+  for (const std::string& source : {std::string("/deposits"), std::string("/deposits,refunds")}) {
+    SCOPED_TRACE(source);
+    const std::string text =
+        changed(changed(head() + deposit(), "/deposits\"", source + "\""), "scope = \"deposits\"",
+                "scope = \"" + source.substr(1) + "\"");
+    sql("DELETE FROM flow");
+    send(line("deposit-1", "ann", 1));
+    ASSERT_EQ(run(text).exit_code, 0);
+    EXPECT_EQ(run(text, {"--check"}).exit_code, 0) << "it is the same";
+    sql("DELETE FROM flow");
+    ASSERT_EQ(run_once({"topic", "delete", topic("deposits")}).exit_code, 0);
+    ASSERT_EQ(run_once({"topic", "create", topic("deposits")}).exit_code, 0);
+    send(line("deposit-2", "bob", 1));
+    expect_refused(text, "it was deleted and created again");
+    expect_refused(text, "once position set");
+    ASSERT_EQ(run_once({"topic", "delete", topic("deposits")}).exit_code, 0);
+    ASSERT_EQ(run_once({"topic", "create", topic("deposits")}).exit_code, 0);
+  }
+}
+
+TEST_F(RunCheck, messages_that_would_be_left_behind_are_found_by_the_check_as_by_the_run) {
+  send(line("deposit-1", "ann", 1));
+  ::setenv("ONCE_POINT", "relay_after_assign", 1);
+  ASSERT_EQ(run(head() + deposit() + announcement()).exit_code, 128 + SIGKILL);
+  ::unsetenv("ONCE_POINT");
+  sql("DELETE FROM flow");
+  expect_refused(head() + deposit(), "messages wait in the outbox for \"file:${RUN_DIR}/done\"");
+  EXPECT_EQ(run(head() + deposit() + announcement(), {"--check"}).exit_code, 0);
 }
 
 }  // namespace

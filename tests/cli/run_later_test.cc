@@ -61,7 +61,8 @@ TEST_F(RunLater, others_go_on_and_a_person_can_have_it_handled_now) {
 TEST_F(RunLater, after_its_attempts_it_is_parked) {
   send(line("deposit-1", "carl", 5));
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(run(file("1ms")).exit_code, 0);
+    const int code = run(file("1ms")).exit_code;
+    ASSERT_TRUE(code == 0 || code == 6) << "6 where the run has done nothing but park it";
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_TRUE(waiting().empty());

@@ -122,6 +122,7 @@ TEST_F(RunLog, only_what_is_bad_enough_is_logged) {
   EXPECT_TRUE(has(warnings.err, "parked deposits/0 offset 20")) << warnings.err;
   EXPECT_FALSE(has(warnings.err, " info: ")) << warnings.err;
   send_many(21, 1, "eve");
+  send_many(22, 1, "ann");
   EXPECT_EQ(run(head() + deposit(), {"--quiet"}).err, "");
 }
 
@@ -160,7 +161,8 @@ TEST_F(RunLog, a_run_that_parks_everything_ends_with_code_6_and_goes_on_when_it_
   EXPECT_EQ(stopped.exit_code, 6) << stopped.err;
   EXPECT_TRUE(has(stopped.err, "error[parked]")) << stopped.err;
   EXPECT_TRUE(has(stopped.err, "no such account")) << stopped.err;
-  EXPECT_TRUE(has(stopped.err, "once park ls --scope 'deposits'")) << stopped.err;
+  EXPECT_TRUE(has(stopped.err, "`once park ls --scope deposits --store " + store() + "`"))
+      << stopped.err;
   EXPECT_EQ(stopped.error()["tag"], "parked");
   const std::size_t parked = parked_reasons().size();
   EXPECT_GE(parked, 100u);
@@ -171,6 +173,21 @@ TEST_F(RunLog, a_run_that_parks_everything_ends_with_code_6_and_goes_on_when_it_
   for (std::size_t i = parked; i < 300; ++i) rest.push_back("deposit-" + std::to_string(i));
   EXPECT_EQ(sql("SELECT id FROM flow ORDER BY n"), rest);
   EXPECT_EQ(parked_reasons().size(), parked);
+}
+
+TEST_F(RunLog, a_run_to_the_end_that_parks_all_of_few_messages_ends_with_code_6) {
+  send_many(0, 60, "eve");
+  const Answer answer = run(head() + deposit());
+  EXPECT_EQ(answer.exit_code, 6) << answer.err;
+  EXPECT_TRUE(has(answer.err, "60 of the last 60 messages were parked")) << answer.err;
+  EXPECT_TRUE(has(answer.err, "no such account")) << answer.err;
+  EXPECT_EQ(parked_reasons().size(), 60u);
+  EXPECT_EQ(run(head() + deposit()).exit_code, 0) << "there is nothing more";
+  send_many(60, 3, "eve");
+  send_many(63, 1, "ann");
+  EXPECT_EQ(run(head() + deposit()).exit_code, 0) << "not all of them";
+  send_many(64, 2, "eve");
+  EXPECT_EQ(run(head("at_end = \"stop\"\nparked_max = \"none\"") + deposit()).exit_code, 0);
 }
 
 TEST_F(RunLog, how_much_may_be_parked_is_the_files_to_say) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // once run with [park]: every parked message is in the store and, once, in the dead-letter topic.
+#include <filesystem>
 #include <map>
 
 #include "run_bank.h"
@@ -18,7 +19,8 @@ class RunPark : public testing::RunBank {
     ASSERT_EQ(run_once({"topic", "create", topic("dead")}).exit_code, 0);
   }
   static std::string file() {
-    return head() + "[park]\nto = \"file:${RUN_DIR}/dead\"\n" + deposit();
+    return head("at_end = \"stop\"\nparked_max = \"none\"") +
+           "[park]\nto = \"file:${RUN_DIR}/dead\"\n" + deposit();
   }
   std::vector<Json> dead() {
     std::vector<Json> messages;
@@ -91,14 +93,20 @@ TEST_F(RunPark, while_the_topic_is_away_the_pipeline_goes_on) {
   send(line("deposit-1", "nobody", 1) + line("deposit-2", "ann", 1));
   std::string waits = file();
   waits.replace(waits.find("at_end = \"stop\""), 15, "at_end = \"wait\"");
-  testing::Program running({"run", write(waits)});
+  testing::Program running({"run", write(waits), "--log", "json"});
   wait_for([&] { return sql("SELECT id FROM flow") == Lines{"deposit-2"}; });
   EXPECT_EQ(parked_reasons(), Lines{"no such account"});
   EXPECT_EQ(dead().size(), 1u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2'000));  // what is over soon is not told
   other.close_input();
   EXPECT_EQ(other.wait().exit_code, 0);
   wait_for([&] { return dead().size() == 2; });
   EXPECT_EQ(dead()[1]["id"], "deposit-1");
+  ::kill(running.pid(), SIGTERM);
+  const std::string told = running.wait().err;
+  const auto away = told.find("\"kind\":\"destination_away\"");
+  const auto back = told.find("\"kind\":\"destination_back\"");
+  EXPECT_TRUE(away < back && back != std::string::npos) << told;
 }
 
 TEST_F(RunPark, check_names_where_copies_go) {
@@ -117,6 +125,23 @@ TEST_F(RunPark, the_topic_that_is_read_is_refused) {
       run(head() + "[park]\nto = \"file:${RUN_DIR}/./deposits?sync=off\"\n" + deposit());
   EXPECT_EQ(answer.exit_code, 3);
   EXPECT_NE(answer.err.find("without end"), std::string::npos) << answer.err;
+}
+
+// Of several topics, by a relative path, and for what is emitted: each would feed itself.
+TEST_F(RunPark, one_of_the_topics_that_are_read_is_refused_however_it_is_written) {
+  std::string reads_two = head() + deposit();
+  reads_two.replace(reads_two.find("/deposits\""), 10, "/deposits,dead\"");
+  const std::string relative =
+      std::filesystem::relative(scratch_.path("dead"), std::filesystem::current_path());
+  for (const std::string& to : {std::string("file:${RUN_DIR}/dead"), "file:" + relative}) {
+    for (const char* table : {"[park]\n", "[[emit]]\n"}) {
+      const Answer answer = run(reads_two + table + "to = \"" + to + "\"\n", {"--check"});
+      EXPECT_EQ(answer.exit_code, 3) << table << to;
+      const std::string place = table[1] == '[' ? "bank.toml:19:1: " : "bank.toml:20:6: ";
+      EXPECT_NE(answer.err.find(place), std::string::npos) << answer.err;
+      EXPECT_NE(answer.err.find("which this pipeline reads"), std::string::npos) << answer.err;
+    }
+  }
 }
 
 }  // namespace

@@ -90,9 +90,8 @@ TEST_F(RunRefusal, a_position_that_the_topic_does_not_have_is_told_with_the_comm
     const Answer answer = run(head() + deposit(), check);
     EXPECT_EQ(answer.exit_code, 3) << answer.err;
     EXPECT_NE(answer.err.find("error[gone]"), std::string::npos) << answer.err;
-    EXPECT_NE(
-        answer.err.find("once position set --scope deposits --partition deposits/0 --to first"),
-        std::string::npos)
+    EXPECT_NE(answer.err.find("`once position set --partition deposits/0 --to first --reason"),
+              std::string::npos)
         << answer.err;
   }
 }

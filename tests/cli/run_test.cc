@@ -109,6 +109,19 @@ TEST_F(RunBank, ids_that_are_long_numbers_count_once_each) {
       {"1", "2", "1763329595.123456701", "1763329595.123456702", "100000000000000000000000"});
 }
 
+TEST_F(RunBank, a_file_from_stdin_runs_like_any_other) {
+  send(line("deposit-1", "ann", 1));
+  const std::string text = head() + deposit() + announcement();
+  EXPECT_EQ(run_once({"run", "-", "--check"}, text).exit_code, 0);
+  const Answer answer = run_once({"run", "-"}, text);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  expect_books({"deposit-1"});
+  expect_announced({"deposit-1"});
+  const Answer wrong = run_once({"run", "-"}, text + "nonsense = 1\n");
+  EXPECT_EQ(wrong.exit_code, 3);
+  EXPECT_NE(wrong.err.find("stdin:"), std::string::npos) << wrong.err;
+}
+
 TEST_F(RunBank, body_that_is_not_json_is_parked_whatever_stands_in_for_its_values) {
   const Lines bad{R"({"id":"a","account":"ann","amount":1}{"id":"b","account":"ann","amount":2})",
                   R"({"id":"c","account":"ann","amount":1}})",

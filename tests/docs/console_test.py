@@ -17,6 +17,9 @@ and one new directory. Comments of the page, which readers do not see, say what 
                                                      started, and stands in for this address
     <!-- console: not run: why -->    the next block is not run; it is counted and listed
 
+A command outside of such a block ($ at the beginning of a line) is a failure: nobody would notice
+when it becomes wrong.
+
 A line `…` stands for any number of lines. Times, durations, process ids, fences, random ids and
 the width of columns are not compared, nor is the order of lines, since stdout is no terminal here.
 """
@@ -121,6 +124,19 @@ def blocks_of(page):
     return blocks
 
 
+def stray_commands(page):
+    """Commands with a prompt that stand in no console block."""
+    found, fence = [], None
+    with open(page, encoding="utf-8") as text:
+        for number, line in enumerate(text, 1):
+            if line.strip().startswith("```"):
+                fence = line.strip()[3:] if fence is None else None
+            elif fence != "console" and re.match(r"\s*\$ ", line):
+                found.append(f"{page}:{number}: a command that stands in no console block is not "
+                             f"tested: {line.strip()}")
+    return found
+
+
 class Shell:
     """One bash for all blocks of a page, so that variables and the directory stay."""
 
@@ -217,7 +233,7 @@ def write_page(page, blocks):
 
 def run_page(once, script, page, write):
     """Failures, and how many blocks were run; and what was not."""
-    failures, run, not_run = [], 0, []
+    failures, run, not_run = stray_commands(page), 0, []
     blocks = blocks_of(page)
     if not blocks:
         return failures, run, not_run

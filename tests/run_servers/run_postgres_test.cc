@@ -2,6 +2,7 @@
 #include "run_servers/run_check_suite.h"
 #include "run_servers/run_server_suite.h"
 #include "run_servers/run_types_suite.h"
+#include "testing/chaos_proxy.h"
 #include "testing/postgres_home.h"
 
 namespace once::testing {
@@ -107,6 +108,67 @@ TEST_P(RunCheckTypes, casts_that_are_advised_work) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, RunCheckTypes, ::testing::Values(postgres()));
+
+class RunTrips : public RunServer {
+ protected:
+  static std::string reading() {
+    const std::string text = plan();
+    return text.substr(0, text.find("[values]")) +
+           "[[do]]\nsql = \"UPDATE account SET balance = balance + 1 WHERE name = 'ann' RETURNING "
+           "balance\"\ninto = { balance = \"integer\" }\n"
+           "[[do]]\nsql = \"INSERT INTO flow (id, account, amount) VALUES (:id, 'ann', 1)\"\n"
+           "[[emit]]\nto = \"file:${RUN_DIR}/done\"\nbody = { balance = \"balance\" }\n";
+  }
+  // What a run over so many new messages costs on the way to the server and back.
+  std::uint64_t trips_of(int from, int count) {
+    std::string lines;
+    for (int i = from; i < from + count; ++i) lines += line("m" + std::to_string(i));
+    send(lines);
+    ChaosProxy proxy(Home::server().port());
+    const std::string port = ":" + std::to_string(Home::server().port());
+    ::setenv("RUN_URL", changed(url_, port, ":" + std::to_string(proxy.port())).c_str(), 1);
+    const Answer answer = run(reading(), {"-o", "json"});
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.json()["applied"], count);
+    transactions_ = answer.json()["transactions"];
+    return proxy.round_trips();
+  }
+
+  std::uint64_t transactions_ = 0;
+};
+
+// The values that only messages to emit use come back for a whole batch at once. What is left grows
+// with batches and with what the relay reads at a time, and not with messages.
+TEST_P(RunTrips, what_steps_read_costs_a_round_trip_for_each_batch_and_none_for_each_message) {
+  trips_of(0, 1);  // makes the tables
+  const std::uint64_t few = trips_of(1, 5);
+  const std::uint64_t few_transactions = transactions_;
+  const std::uint64_t many = trips_of(6, 500);
+  const std::uint64_t batches = transactions_ - few_transactions;
+  EXPECT_LT(batches, 10u);
+  EXPECT_LE(many, few + 10 * batches + 40) << few << " for 5 messages";
+  const Lines announced =
+      run_once({"consume", "file:" + scratch_.path("done"), "-o", "json"}).lines();
+  ASSERT_EQ(announced.size(), 506u);
+  for (std::size_t i = 0; i < announced.size(); ++i)
+    EXPECT_EQ(Json::parse(announced[i])["body"], "{\"balance\":" + std::to_string(i + 1) + "}");
+  EXPECT_EQ(sql("SELECT count(*) FROM flow"), Lines{"506"});
+}
+
+#ifdef ONCE_SHIFTED_CLOCK
+TEST_P(RunTrips, clocks_that_differ_are_told) {
+  send(line("m0"));
+  ::setenv("LD_PRELOAD", ONCE_SHIFTED_CLOCK, 1);
+  const Answer answer = run(reading(), {"--log", "json"});
+  ::unsetenv("LD_PRELOAD");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("\"kind\":\"clocks_differ\""), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find("behind this machine's"), std::string::npos) << answer.err;
+  EXPECT_EQ(sql("SELECT id FROM flow"), Lines{"m0"});
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Postgres, RunTrips, ::testing::Values(postgres()));
 
 }  // namespace
 }  // namespace once::testing

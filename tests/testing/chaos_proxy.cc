@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -60,6 +61,7 @@ struct ChaosProxy::Pipe {
   bool broken = false;
   std::optional<std::size_t> client_left;
   std::size_t answer_left = 0;
+  bool was_answered = true;  // since the client has sent something
 };
 
 ChaosProxy::ChaosProxy(std::uint16_t target_port) : target_port_(target_port) {
@@ -127,6 +129,7 @@ bool ChaosProxy::forward_client(Pipe& pipe) {
   std::array<char, 65536> buffer;
   const ssize_t count = ::recv(pipe.client, buffer.data(), buffer.size(), 0);
   if (count <= 0) return false;
+  if (std::exchange(pipe.was_answered, false)) ++round_trips_;
   pause();
   std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
   if (!pipe.broken) {
@@ -155,6 +158,7 @@ bool ChaosProxy::forward_server(Pipe& pipe) {
   std::array<char, 65536> buffer;
   const ssize_t count = ::recv(pipe.server, buffer.data(), buffer.size(), 0);
   if (count <= 0) return false;
+  pipe.was_answered = true;
   pause();
   std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
   if (!pipe.broken || pipe.client_left) return send_all(pipe.client, bytes);

@@ -46,6 +46,10 @@ class ChaosProxy {
   // Cuts all connections and takes new ones.
   void cut_all();
 
+  // How often a client has sent something after an answer, of all connections together: each time
+  // it has waited once for the way there and back.
+  std::uint64_t round_trips() const { return round_trips_; }
+
  private:
   struct Pipe;
   void accept_all();
@@ -63,6 +67,7 @@ class ChaosProxy {
   std::atomic<bool> hanging_up_{false};
   std::atomic<std::int64_t> delay_ms_{0};
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::uint64_t> round_trips_{0};
   std::mutex mutex_;
   std::optional<Fault> armed_;        // guarded by mutex_
   std::vector<std::thread> threads_;  // guarded by mutex_

@@ -34,9 +34,8 @@ Meaning meaning_of(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
       return {
           Remedy::stop, "gone",
-          "messages were deleted, or the topic was created again or restored; keep them longer, or "
-          "move the position: once position set --scope SCOPE --partition TOPIC/NUMBER --to first "
-          "--reason TEXT"};
+          "messages were deleted, or the topic was created again or restored; keep them longer. "
+          "`once position ls` shows the position, and `once position set --help` how to move it"};
     case RD_KAFKA_RESP_ERR__FENCED:
     case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
     case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace once {
+
+// A topic to which two URLs lead.
+struct SharedTopic {
+  std::string name;
+  // Otherwise the topics have the same name on brokers that are named differently: whether these
+  // are of one cluster only the cluster can tell.
+  bool is_certain = true;
+};
+
+// The first topic to which both URLs lead, however they are written: one of several topics, a
+// relative or an absolute path, a path through a link, with or without the usual port, by another
+// broker of a list. Unset if there is none, or if one of the two is no URL of a topic. The one
+// comparison of topics: what would read its own messages without end is found by it.
+[[nodiscard]] std::optional<SharedTopic> shared_topic(std::string_view one, std::string_view other);
+
+}  // namespace once

@@ -51,6 +51,8 @@ enum class Mutant : std::uint8_t {
   raw_batch_offset_not_set,       // the offsets of a record batch stay those of its sender
   raw_batch_unchecked,            // bytes that were damaged on their way are stored
   raw_sequence_not_widened,       // a new epoch's first batch is taken for an old one
+  waiting_blocks_lane,       // of a source without order, a message that waits holds others back
+  old_session_acknowledges,  // an ack of a lost channel means another message of the next one
   count_
 };
 

@@ -58,6 +58,9 @@ struct PipelineOptions {
   std::size_t batch_count_max = 1000;  // ... and grows to this while they do not
   std::int64_t batch_wait_ms = 5;      // for how long a poll waits for a first message
   std::size_t queue_batches_max = 8;   // per lane; beyond it the poller waits
+  // Of a source without order, per lane: how many messages may wait for their next attempt. They
+  // hold back no others; more are given back to the source, if it can deliver with a delay.
+  std::size_t waiting_max = 1000;
   // For how long ids are remembered, in the time of the messages, not of the wall; -1: for ever.
   std::int64_t retention_ms = 7 * 24 * 3600 * 1000LL;
   // A message born later than this after the store's clock is parked: its birth cannot be right,

@@ -151,20 +151,23 @@ TEST(StoreClock, goes_on_with_our_ticks_whatever_happens_to_our_wall) {
 
 TEST(Watermark, moves_only_over_what_is_settled_without_holes) {
   Watermark watermark;
-  for (std::int64_t i = 0; i < 5; ++i) watermark.started({i, 7}, i == 4 ? 9 : i + 1, 100 - i);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    watermark.started({0, i}, {i, 7}, i == 4 ? 9 : i + 1);
+    watermark.identified({0, i}, 100 - i);
+  }
   EXPECT_EQ(watermark.progress().waiting_ms, 96);
-  watermark.settled(1);
-  watermark.settled(2);
+  watermark.settled({0, 1});
+  watermark.settled({0, 2});
   EXPECT_EQ(watermark.take(), std::nullopt);
-  watermark.settled(0);
+  watermark.settled({0, 0});
   EXPECT_EQ(watermark.take(), 3);
   EXPECT_EQ(watermark.take(), std::nullopt);
-  watermark.settled(4);
+  watermark.settled({0, 4});
   EXPECT_EQ(watermark.take(), std::nullopt);
   EXPECT_EQ(watermark.progress().waiting_ms, 97);
   EXPECT_EQ(watermark.progress().settled_ms, 100);
   EXPECT_EQ(watermark.progress().witness.offset, 2);
-  watermark.settled(3);
+  watermark.settled({0, 3});
   EXPECT_EQ(watermark.take(), 9);
   EXPECT_TRUE(watermark.idle());
   EXPECT_EQ(watermark.progress().waiting_ms, -1);
@@ -172,15 +175,50 @@ TEST(Watermark, moves_only_over_what_is_settled_without_holes) {
 
 TEST(Watermark, of_a_source_without_order_remembers_only_what_is_under_way) {
   Watermark watermark;
-  watermark.started({7, 0}, 8, 50);
+  watermark.started({0, 7}, {7, 0}, 8);
+  watermark.identified({0, 7}, 50);
   for (std::int64_t tag = 10; tag < 20; ++tag) {
-    watermark.started({tag, 0}, tag + 1, 100);
-    watermark.settled_apart(tag);
+    watermark.started({0, tag}, {tag, 0}, tag + 1);
+    watermark.identified({0, tag}, 100);
+    watermark.settled_apart({0, tag});
   }
   EXPECT_EQ(watermark.progress().waiting_ms, 50);
   EXPECT_EQ(watermark.progress().settled_ms, 100);
-  watermark.settled_apart(7);
+  watermark.settled_apart({0, 7});
   EXPECT_TRUE(watermark.idle());
+}
+
+// Its birth is found on its lane. The horizon must not pass it before.
+TEST(Watermark, goes_no_further_while_a_birth_is_not_known) {
+  Watermark watermark;
+  watermark.started({0, 1}, {1, 0}, 2);
+  watermark.identified({0, 1}, 100);
+  watermark.settled_apart({0, 1});
+  watermark.started({0, 2}, {2, 0}, 3);
+  watermark.started({0, 3}, {3, 0}, 4);
+  watermark.identified({0, 3}, 9000);
+  watermark.settled_apart({0, 3});
+  EXPECT_EQ(watermark.progress().settled_ms, 100);
+  watermark.identified({0, 2}, 150);
+  EXPECT_EQ(watermark.progress().settled_ms, 9000);
+  EXPECT_EQ(watermark.progress().waiting_ms, 150);
+  watermark.settled_apart({0, 2});
+  EXPECT_EQ(watermark.progress().waiting_ms, -1);
+}
+
+TEST(Watermark, tags_of_another_session_are_other_messages) {
+  Watermark watermark;
+  for (const std::uint64_t session : {1u, 2u}) {
+    watermark.started({session, 7}, {7, 0}, 8);
+    watermark.identified({session, 7}, static_cast<std::int64_t>(session) * 100);
+  }
+  watermark.settled_apart({1, 7});
+  EXPECT_FALSE(watermark.idle());
+  EXPECT_EQ(watermark.progress().waiting_ms, 200);
+  watermark.given_back({2, 7});
+  EXPECT_TRUE(watermark.idle());
+  EXPECT_EQ(watermark.progress().waiting_ms, -1);
+  EXPECT_EQ(watermark.progress().settled_ms, 100);
 }
 
 TEST(Backoff, doubles_between_its_limits) {

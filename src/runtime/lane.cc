@@ -95,10 +95,12 @@ Lane::Prepared Lane::prepare(Batch batch) const {
   return task;
 }
 
-std::vector<std::int64_t> Lane::births_ms(const Task& task) {
-  std::vector<std::int64_t> births;
-  births.reserve(task.items.size());
-  for (const Item& item : task.items) births.push_back(item.progress_ms);
+Lane::Births Lane::births(const Task& task) {
+  Births births{task.batch.partition};
+  births.born_ms.reserve(task.items.size());
+  for (const Item& item : task.items)
+    births.born_ms.emplace_back(Watermark::Tag{item.delivery.session, item.delivery.offset},
+                                item.progress_ms);
   return births;
 }
 
@@ -223,6 +225,7 @@ void Lane::select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_n
     if (parts_.positions && !item.halfway && !item.deferred()) {
       if (item.delivery.offset < partition.position.offset) {  // the position says: handled
         ONCE_ASSERT(i == task.next);
+        item.settled = true;
         task.selected = ++task.next;
         ++parts_.counters.skipped;
         continue;
@@ -232,9 +235,10 @@ void Lane::select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_n
         return;
       }
     }
+    if (item.apart) continue;
     if (item.not_before_ns > now_ns) {
       earliest_ns = std::min(earliest_ns, item.not_before_ns);
-      partition.blocked = true;
+      partition.blocked = parts_.ordered || mutant(Mutant::waiting_blocks_lane);
       return;
     }
     partition.selected_end = std::max(partition.selected_end, item.end_offset);
@@ -259,6 +263,7 @@ Result<Lane::Step> Lane::step() {
     if (!selected_.empty() && not_before_ns_ <= now_ns) ONCE_TRY(attempt());
   }
   retire(step);
+  step.given_back = std::exchange(given_back_, {});
   const std::int64_t wait_until = std::max(not_before_ns_, wait_until_ns_);
   const std::int64_t after_ns = parts_.clock.ticks_ns();
   if (!step.worked && !tasks_.empty() && wait_until > after_ns)
@@ -266,26 +271,49 @@ Result<Lane::Step> Lane::step() {
   return step;
 }
 
+// Of its batch only those of the items of which `keep` says so.
+template <class Keep>
+void Lane::keep_deliveries(Task& task, const Keep& keep) {
+  auto& deliveries = task.batch.deliveries;
+  ONCE_ASSERT(deliveries.size() == task.items.size());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < task.items.size(); ++i) {
+    if (!keep(task.items[i])) continue;
+    if (kept != i) deliveries[kept] = deliveries[i];
+    ++kept;
+  }
+  deliveries.resize(kept);
+}
+
 // Takes what is settled out of the queue.
 void Lane::retire(Step& step) {
   if (doubt_) return;
   for (auto& task : tasks_) {
-    if (task->next < task->items.size()) continue;
+    if (!task->is_done()) continue;
     step.worked = true;
-    step.finished.push_back(std::move(task->batch));
+    keep_deliveries(*task, [](const Item& item) { return !item.apart; });
+    if (!task->batch.deliveries.empty()) step.finished.push_back(std::move(task->batch));
     task.reset();
   }
   std::erase(tasks_, nullptr);
+}
+
+std::size_t Lane::waiting_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->waits; }));
+}
+
+std::size_t Lane::batches_queued() const {
+  const std::size_t waiting = waiting_count();
+  return tasks_.size() - std::min(waiting, parts_.waiting_max);
 }
 
 std::vector<Batch> Lane::give_back() {
   std::vector<Batch> batches;
   for (auto& task : tasks_) {
     if (task->owned->leaving) continue;
-    auto& deliveries = task->batch.deliveries;
-    deliveries.erase(deliveries.begin(),
-                     deliveries.begin() + static_cast<std::ptrdiff_t>(task->next));
-    if (!deliveries.empty()) batches.push_back(std::move(task->batch));
+    keep_deliveries(*task, [](const Item& item) { return !item.settled && !item.apart; });
+    if (!task->batch.deliveries.empty()) batches.push_back(std::move(task->batch));
   }
   tasks_.clear();
   selected_.clear();
@@ -328,6 +356,7 @@ Status Lane::attempt_once(Content content) {
   if (content.work) tally_ = {};  // the other half of two transactions counts nothing
   spoiled_by_someone_ = false;
   undone_ = false;
+  recorded_ = 0;
   freed_.clear();
   put_off_.clear();
   due_done_.clear();
@@ -365,7 +394,10 @@ void Lane::settled() {
   if (tally_.deferred > 0) ONCE_POINT(lane_after_defer);
   tell_parked();
   tally_ = {};
-  for (Item* item : selected_) ++item->task->next;
+  for (Item* item : selected_) {
+    item->settled = true;
+    item->task->go_on();
+  }
   limit_ = std::min(parts_.options.batch_count_max, limit_ * 2);
   counters.batch_count = limit_;
   selected_.clear();
@@ -446,13 +478,45 @@ void Lane::blame(const Culprit& culprit) {
     const std::int64_t wait_ms = culprit.instead.after_ms > 0
                                      ? culprit.instead.after_ms
                                      : backoff_ms(parts_.options.retry, item.attempts);
-    item.not_before_ns = parts_.clock.ticks_ns() + wait_ms * ns_per_ms;
     item.delivery.attempt = item.attempts + 1;
     ++parts_.counters.retried;
     tell_retried(item, culprit.instead.detail);
+    wait(item, wait_ms);
   }
   limit_ = std::max({parts_.options.batch_count_min, culprit.message + 1, std::size_t{1}});
   parts_.counters.batch_count = limit_;
+}
+
+// It is tried again after this time; until then those behind it wait with it, or it waits apart.
+void Lane::wait(Item& item, std::int64_t wait_ms) {
+  item.not_before_ns = parts_.clock.ticks_ns() + wait_ms * ns_per_ms;
+  if (!parts_.ordered && !item.deferred() && !mutant(Mutant::waiting_blocks_lane))
+    set_apart(item, wait_ms);
+}
+
+// A batch of its own, which shares the memory of the one that it leaves.
+void Lane::set_apart(Item& item, std::int64_t wait_ms) {
+  Task& from = *item.task;
+  if (from.waits) return;
+  const auto index = static_cast<std::size_t>(&item - from.items.data());
+  Batch batch;
+  batch.partition = from.batch.partition;
+  batch.deliveries.push_back(from.batch.deliveries[index]);
+  batch.memory = from.batch.memory;
+  if (parts_.gives_back && waiting_count() >= parts_.waiting_max) {
+    given_back_.push_back({std::move(batch), wait_ms});
+  } else {
+    auto task = std::make_unique<Task>();
+    task->batch = std::move(batch);
+    task->owned = from.owned;
+    task->waits = true;
+    Item& apart = task->items.emplace_back(std::move(item));
+    apart.task = task.get();
+    if (!apart.delivery.id.empty()) apart.delivery.id = apart.id;
+    tasks_.push_back(std::move(task));
+  }
+  item.apart = true;
+  from.go_on();
 }
 
 // What waits is known by its record in the ledger, which is made in the transaction that puts it

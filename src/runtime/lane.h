@@ -24,6 +24,7 @@
 #include "runtime/parked_share.h"
 #include "runtime/store_clock.h"
 #include "runtime/watched_transaction.h"
+#include "runtime/watermark.h"
 
 namespace once {
 
@@ -45,6 +46,12 @@ struct LaneParts {
   // Whether messages of this scope may wait in the store: while not, nobody asks whether those of a
   // key do. Set by the lane that puts one off. Unset: they may.
   std::atomic<bool>* may_wait = nullptr;
+  // Whether a message that waits holds back those behind it in its partition. If not, it leaves its
+  // batch and waits by itself, and at most `waiting_max` do: with `gives_back`, more of them are
+  // given back to the source; else they take up room in the lane's queue.
+  bool ordered = true;
+  std::size_t waiting_max = 1000;
+  bool gives_back = false;
 };
 
 // The heart of Once, without a thread: takes deliveries in order and makes each count once.
@@ -61,10 +68,16 @@ class Lane {
  public:
   explicit Lane(const LaneParts& parts);
 
+  // A message that the source is to deliver again.
+  struct GivenBack {
+    Batch batch;
+    std::int64_t delay_ms = 0;
+  };
   struct Step {
     bool worked = false;          // deliveries left the queue
     std::int64_t wait_ms = 0;     // nothing can be done before this time has passed
     std::vector<Batch> finished;  // every delivery of these is settled: they can be acknowledged
+    std::vector<GivenBack> given_back;
   };
 
   // The batch of messages that waited in the store: of no partition, never acknowledged, and not
@@ -80,8 +93,12 @@ class Lane {
   // so any thread may do it; everything else is the lane's own thread's.
   Prepared prepare(Batch batch) const;
 
-  // The births of its messages as far as they count for the horizon, in their order; -1: not.
-  static std::vector<std::int64_t> births_ms(const Task& task);
+  // The births of its messages as far as they count for the horizon; -1: not.
+  struct Births {
+    std::string_view partition;
+    std::vector<std::pair<Watermark::Tag, std::int64_t>> born_ms = {};
+  };
+  static Births births(const Task& task);
   // Their ids; empty: a message has none.
   static std::vector<std::string> ids(const Task& task);
 
@@ -99,7 +116,10 @@ class Lane {
   [[nodiscard]] Result<Step> step();
 
   bool idle() const { return tasks_.empty() && !doubt_ && !has_news(); }
-  std::size_t batches_queued() const { return tasks_.size(); }
+  // Those that take up room, and those that have only begun to be settled or wait by themselves,
+  // too.
+  std::size_t batches_queued() const;
+  std::size_t batches_held() const { return tasks_.size(); }
   // What is queued and not settled, to be given back to the source.
   std::vector<Batch> give_back();
 
@@ -137,6 +157,8 @@ class Lane {
     bool records_id = true;            // in the ledger, if it has one
     bool ahead = false;                // born in the future, and parked for it
     bool passed = false;               // not wanted: nothing is recorded but the position
+    bool settled = false;
+    bool apart = false;  // it has left its batch, to wait by itself
     bool deferred() const { return delivery.deferral.number != 0; }  // it waited in the store
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
   };
@@ -171,6 +193,8 @@ class Lane {
   void select();
   void select_from(Task& task, std::int64_t now_ns, std::int64_t& earliest_ns);
   void retire(Step& step);
+  template <class Keep>
+  static void keep_deliveries(Task& task, const Keep& keep);
 
   // An attempt and what follows from it (lane.cc).
   Status attempt();
@@ -186,6 +210,9 @@ class Lane {
   bool adopt(const Positions& now);
   Result<bool> arrived_late();
   void blame(const Culprit& culprit);
+  void wait(Item& item, std::int64_t wait_ms);
+  void set_apart(Item& item, std::int64_t wait_ms);
+  std::size_t waiting_count() const;
   Error with_drop_hint(Error error, const Item& item) const;
   Status check_can_wait(const Outcome& outcome) const;
   void decide_later(Item& item, const Outcome& outcome);
@@ -217,6 +244,7 @@ class Lane {
   std::string mismatch_reason(const Item& item, const Verdict& verdict) const;
   Result<Outcome> call_each(const Item& item, Transaction& transaction);
   Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
+  void check_all_recorded(std::span<const Verdict> verdicts) const;
   Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
   Status copy_parked(const Item& item, const Outcome& outcome, Transaction& transaction);
   Status put_off(const Item& item, const Outcome& outcome, Transaction& transaction);
@@ -232,6 +260,7 @@ class Lane {
   struct Finished;
   Status work_outside();
   Status run_claimed(std::size_t index, ClaimVerdict verdict, Finished& finished);
+  void wait_for_other(Item& item, const ClaimVerdict& verdict);
   Status run_effect(std::size_t index, Ticket ticket, Finished& finished);
   Status effect_failed(std::size_t index, Ticket ticket, const Error& error);
   Status give_up_effect(std::size_t index, Ticket& ticket, const Outcome& outcome);
@@ -242,9 +271,11 @@ class Lane {
   std::map<std::string, std::unique_ptr<Owned>, std::less<>> owned_;
   std::vector<std::unique_ptr<Owned>> leaving_;
   std::deque<std::unique_ptr<Task>> tasks_;
+  std::vector<GivenBack> given_back_;  // to be told by the next step
   std::vector<Item*> selected_;
   std::optional<Doubt> doubt_;
   Tally tally_;
+  std::size_t recorded_ = 0;        // of this attempt: outcomes that were settled
   std::vector<std::size_t> freed_;  // of this attempt: those whose ids stay free
   std::map<std::string, std::int64_t, std::less<>> put_off_;  // ... keys, and in which time
   std::set<std::int64_t> due_done_;   // ... deferrals that are not put off again
@@ -264,6 +295,13 @@ struct Lane::Task {
   std::size_t next = 0;      // items before it are settled
   std::size_t selected = 0;  // items before it are settled or part of this attempt
   Owned* owned = nullptr;
+  bool waits = false;  // its only message left another batch
+
+  // Goes on to the first item that is still to be settled here.
+  void go_on() {
+    while (next < items.size() && (items[next].settled || items[next].apart)) ++next;
+  }
+  bool is_done() const { return next == items.size(); }
 };
 
 }  // namespace once

@@ -495,9 +495,9 @@ TEST_F(LaneBorders, a_lane_has_room_again_after_a_partition_was_revoked_in_doubt
     (*lane).disown("p0");
     return CommitFault::lost_before;
   });
-  LaneThread thread(parts(), [] {});
+  LaneThread thread(parts(), LaneThread::Identify::by_poller, [] {});
   thread.own("p0", store_.take("shop", "p0").value());
-  thread.push(thread.prepare(source_.batch("p0")));
+  thread.push(source_.batch("p0"));
   EXPECT_EQ(thread.queued(), 1u);
   lane = &thread;
   for (int i = 0; i < 2000 && thread.queued() > 0; ++i)

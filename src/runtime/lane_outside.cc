@@ -74,6 +74,8 @@ Status Lane::work_outside() {
   }
   ONCE_TRY(settle_finished(finished));
   ONCE_POINT(lane_after_settle);
+  if (done && undone_)
+    return fail(Remedy::retry, "in_progress", "a message waits for its effect to be run elsewhere");
   return done;
 }
 
@@ -94,12 +96,24 @@ Status Lane::run_claimed(std::size_t index, ClaimVerdict verdict, Finished& fini
   } else if (const auto* away = std::get_if<Unavailable>(&verdict)) {
     if (away->error.remedy == Remedy::park) return spoil(index, parked(away->error.text));
     return tolerate(fail(away->error));
+  } else if (!parts_.ordered) {
+    wait_for_other(item, verdict);
   } else {
     // Another owner runs it. Its message is not acknowledged before the outcome is known (H21).
     return fail(Remedy::retry, "in_progress",
                 fmt::format("\"{}\" is being run by another owner", item.id));
   }
   return {};
+}
+
+// The others go on without it; it is asked for again when that is worth it.
+void Lane::wait_for_other(Item& item, const ClaimVerdict& verdict) {
+  const RetryPolicy& policy = parts_.options.retry;
+  const auto* in_progress = std::get_if<InProgress>(&verdict);
+  const std::int64_t wanted_ms = in_progress != nullptr ? in_progress->retry_after_ms : 0;
+  wait(item, std::clamp<std::int64_t>(wanted_ms, std::max<std::int64_t>(policy.backoff_ms_min, 1),
+                                      std::max<std::int64_t>(policy.backoff_ms_max, 1)));
+  undone_ = true;
 }
 
 Status Lane::run_effect(std::size_t index, Ticket ticket, Finished& finished) {

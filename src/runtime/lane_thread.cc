@@ -10,8 +10,12 @@
 
 namespace once {
 
-LaneThread::LaneThread(const LaneParts& parts, std::function<void()> wake)
-    : lane_(parts), wake_(std::move(wake)), thread_([this] { run(); }) {}
+LaneThread::LaneThread(const LaneParts& parts, Identify identify, std::function<void()> wake)
+    : identify_(identify),
+      tells_births_(!parts.positions),
+      lane_(parts),
+      wake_(std::move(wake)),
+      thread_([this] { run(); }) {}
 
 LaneThread::~LaneThread() { stop(); }
 
@@ -37,14 +41,28 @@ void LaneThread::drained(std::string partition, std::int64_t settled_ms) {
   });
 }
 
-void LaneThread::push(Lane::Prepared task) {
+// std::function wants something that can be copied.
+void LaneThread::push(Batch batch) {
   {
     const std::lock_guard lock(mutex_);
     ++mailed_;
   }
-  // std::function wants something that can be copied.
-  auto shared = std::make_shared<Lane::Prepared>(std::move(task));
-  post([shared = std::move(shared)](Lane& lane) { lane.push(std::move(*shared)); });
+  if (identify_ == Identify::by_poller) {
+    auto task = std::make_shared<Lane::Prepared>(prepare(std::move(batch)));
+    return post([task = std::move(task)](Lane& lane) { lane.push(std::move(*task)); });
+  }
+  auto shared = std::make_shared<Batch>(std::move(batch));
+  post([this, shared = std::move(shared)](Lane& lane) { lane.push(prepare(std::move(*shared))); });
+}
+
+Lane::Prepared LaneThread::prepare(Batch batch) {
+  const bool tells = tells_births_ && !Lane::is_deferred(batch);
+  auto task = lane_.prepare(std::move(batch));
+  if (!tells) return task;
+  auto births = Lane::births(*task);
+  const std::lock_guard lock(mutex_);
+  news_.identified.push_back(std::move(births));
+  return task;
 }
 
 LaneThread::News LaneThread::take_news() {
@@ -58,6 +76,11 @@ LaneThread::News LaneThread::take_news() {
 std::size_t LaneThread::queued() const {
   const std::lock_guard lock(mutex_);
   return mailed_ + in_lane_;
+}
+
+std::size_t LaneThread::held() const {
+  const std::lock_guard lock(mutex_);
+  return mailed_ + held_;
 }
 
 std::vector<Batch> LaneThread::stop() {
@@ -98,12 +121,14 @@ void LaneThread::work() {
         mail_.wait_for(lock, std::chrono::milliseconds(wait_ms), mail);
       if (stopping_) return;
       commands.swap(commands_);
+      held_ += mailed_;
       in_lane_ += std::exchange(mailed_, 0);
     }
     for (Command& command : commands) command(lane_);
     Result<Lane::Step> step = lane_.idle() ? Lane::Step{} : lane_.step();
     {
       const std::lock_guard lock(mutex_);
+      held_ = lane_.batches_held();
       // Whatever left the queue, and for whatever reason, makes room.
       if (!mutant(Mutant::revoked_in_doubt_leaks))
         in_lane_ = lane_.batches_queued();
@@ -113,6 +138,8 @@ void LaneThread::work() {
         news_.failure = std::move(step).error();
       } else {
         std::move(step->finished.begin(), step->finished.end(), std::back_inserter(news_.finished));
+        std::move(step->given_back.begin(), step->given_back.end(),
+                  std::back_inserter(news_.given_back));
       }
     }
     wake_();

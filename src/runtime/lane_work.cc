@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/failpoint.h"
 #include "base/mutant.h"
 #include "model/hint.h"
@@ -55,6 +56,7 @@ Status Lane::transact(Content content) {
     ONCE_TRY(check_keys_were_asked(verdicts));
     ONCE_POINT(lane_after_admit);
     ONCE_TRY(work_all(*transaction, verdicts));
+    check_all_recorded(verdicts);
     ONCE_TRY(cut_at_freed_id(verdicts));
     ONCE_POINT(lane_after_handler);
   }
@@ -305,7 +307,16 @@ Result<std::optional<Outcome>> Lane::call_batched(std::span<Work> work, Transact
   }
 }
 
+// What was admitted as fresh is settled, each once, and nothing else.
+void Lane::check_all_recorded(std::span<const Verdict> verdicts) const {
+  std::size_t fresh = 0;
+  for (std::size_t i = 0; i < selected_.size(); ++i)
+    if (!selected_[i]->passed && verdicts[i].kind != Verdict::Kind::duplicate) ++fresh;
+  ONCE_ASSERT(recorded_ == fresh);
+}
+
 Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& transaction) {
+  ++recorded_;
   if (parts_.on_outcome) parts_.on_outcome(outcome);
   switch (outcome.kind) {
     case Outcome::Kind::applied: ++tally_.applied; break;

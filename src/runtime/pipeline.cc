@@ -21,9 +21,11 @@
 #include "model/ledger.h"
 #include "model/witness.h"
 #include "runtime/backoff.h"
+#include "runtime/batch_check.h"
 #include "runtime/due_feed.h"
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
+#include "runtime/lease_keeper.h"
 #include "runtime/watermark.h"
 #include "runtime/witness.h"
 
@@ -36,6 +38,8 @@ constexpr std::int64_t look_at_ends_ns = 2'000'000'000;
 // Clocks that differ by less are usual.
 constexpr std::int64_t clocks_differ_ms = 60'000;
 constexpr std::size_t names_told_max = 8;
+
+Watermark::Tag tag_of(const Delivery& delivery) { return {delivery.session, delivery.offset}; }
 
 std::string list_of(const std::vector<std::string>& names) {
   const std::size_t told = std::min(names.size(), names_told_max);
@@ -59,6 +63,7 @@ class ThreadedPipeline final : public Pipeline {
         store_clock_(clock),
         events_(options_.observer, clock),
         parked_share_(options_.parked_max),
+        lease_keeper_(source),
         forgetter_(store, clock, options_, store_clock_),
         due_feed_(store, clock, options_, may_wait_) {}
 
@@ -94,6 +99,11 @@ class ThreadedPipeline final : public Pipeline {
   bool by_key() const { return options_.order == Order::key; }
   bool has_positions() const { return traits_.ordered && traits_.replayable; }
   bool lanes_move_positions() const { return has_positions() && !by_key(); }
+  bool keeps_order() const { return traits_.ordered || by_key(); }
+  // The work comes after the ack.
+  bool acks_first() const {
+    return options_.semantics == Semantics::at_most_once && !traits_.replayable;
+  }
 
   void start_lanes();
   Status loop();
@@ -116,8 +126,14 @@ class ThreadedPipeline final : public Pipeline {
   std::vector<Batch> parts_by_key(const Batch& batch) const;
   Result<bool> hand_out_due(bool now = false);
   void push(std::size_t lane, Batch batch, std::int64_t end_offset, Partition& partition);
+  std::size_t waiting_max() const;
+  std::size_t poll_count_max() const;
+  std::size_t least_loaded_lane();
   Status collect_news();
   Status finished(const Batch& batch);
+  Status given_back(const Lane::GivenBack& message);
+  void identified(const Lane::Births& births);
+  void extend_leases();
   Status advance_watermarks();
   void tell_progress();
   void forget_sometimes();
@@ -145,6 +161,7 @@ class ThreadedPipeline final : public Pipeline {
   Counters counters_;
   EventLog events_;
   ParkedShare parked_share_;
+  LeaseKeeper lease_keeper_;
   Forgetter forgetter_;
   std::atomic<bool> may_wait_{false};  // messages may wait in the store
   DueFeed due_feed_;
@@ -204,9 +221,28 @@ void ThreadedPipeline::start_lanes() {
                         .events = &events_,
                         .parked_share = &parked_share_,
                         .source = traits_.name,
-                        .may_wait = &may_wait_};
+                        .may_wait = &may_wait_,
+                        .ordered = keeps_order(),
+                        .waiting_max = waiting_max(),
+                        .gives_back = traits_.delay_ms_max > 0};
+  const auto identify =
+      options_.lanes > 1 ? LaneThread::Identify::by_lane : LaneThread::Identify::by_poller;
   for (std::size_t i = 0; i < options_.lanes; ++i)
-    lanes_.push_back(std::make_unique<LaneThread>(parts, [this] { wake(); }));
+    lanes_.push_back(std::make_unique<LaneThread>(parts, identify, [this] { wake(); }));
+}
+
+// Messages that wait are unacknowledged: of a source that limits these, at most half of them wait.
+std::size_t ThreadedPipeline::waiting_max() const {
+  if (traits_.unacknowledged_max == 0) return options_.waiting_max;
+  return std::clamp<std::size_t>(traits_.unacknowledged_max / 2 / options_.lanes, 1,
+                                 options_.waiting_max);
+}
+
+// Of a source without order that gives only so many, each lane gets its part.
+std::size_t ThreadedPipeline::poll_count_max() const {
+  if (keeps_order() || traits_.unacknowledged_max == 0) return options_.batch_count_max;
+  const std::size_t part = traits_.unacknowledged_max / options_.lanes;
+  return std::clamp<std::size_t>(part, 1, options_.batch_count_max);
 }
 
 Status ThreadedPipeline::run() {
@@ -237,6 +273,7 @@ Status ThreadedPipeline::loop() {
   while (!stopping_) {
     ONCE_TRY(collect_news());
     forget_sometimes();
+    extend_leases();
     look_at_ends();
     events_.tick();
     if (ended_) {
@@ -247,8 +284,10 @@ Status ThreadedPipeline::loop() {
     ONCE_TRY(hand_out_due());
     const bool full = !has_room();
     if (full) wait_for_lanes();
-    auto batch = source_.poll(full ? 0 : options_.batch_count_max, options_.batch_wait_ms);
+    const std::size_t count_max = full ? 0 : poll_count_max();
+    auto batch = source_.poll(count_max, options_.batch_wait_ms);
     if (batch) {
+      check_batch(*batch, traits_.ordered, count_max);
       has_begun_ = has_begun_ || !batch->deliveries.empty();
       poll_failures_ = 0;
       events_.back(the_source, {}, this);
@@ -289,7 +328,7 @@ Result<bool> ThreadedPipeline::hand_out_due(bool now) {
   auto parts = parts_by_key(**due);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].deliveries.empty()) continue;
-    lanes_[i]->push(lanes_[i]->prepare(std::move(parts[i])));
+    lanes_[i]->push(std::move(parts[i]));
     ++due_batches_;
   }
   return true;
@@ -315,9 +354,8 @@ Result<bool> ThreadedPipeline::check_witnesses() {
   SourceReplay* const replay = source_.replay();
   if (replay == nullptr) return true;  // without positions there are no witnesses
   bool known = true;
-  for (auto& [name, partition] : partitions_) {
+  for (auto& [name, partition] : partitions_)
     known = ONCE_TRY(partition.witness.check_end(options_.scope, *replay, name)) && known;
-  }
   return known;
 }
 
@@ -420,20 +458,35 @@ Status ThreadedPipeline::dispatch(Batch batch) {
   Partition& partition = found->second;
   ONCE_TRY(partition.witness.check(options_.scope, batch));
   partition.delivered_end = std::max(partition.delivered_end, batch.end_offset);
-  if (batch.available_offset >= 0)
+  if (traits_.ordered && batch.available_offset >= 0)
     partition.available = partition.end_seen = batch.available_offset;
   if (batch.deliveries.empty()) return {};
   events_.back(the_source, {}, &others_lag_);
-  // At most once from a source without positions: the ack comes before the work.
-  if (options_.semantics == Semantics::at_most_once && !traits_.replayable)
+  if (acks_first())
     ONCE_TRY(source_.ack(batch.deliveries));
+  else
+    lease_keeper_.took(batch.deliveries, clock_.ticks_ns());
   if (by_key()) {
     dispatch_by_key(std::move(batch), partition);
   } else {
     const std::int64_t end_offset = batch.end_offset;
-    push(partition.lane, std::move(batch), end_offset, partition);
+    const std::size_t lane = keeps_order() ? partition.lane : least_loaded_lane();
+    push(lane, std::move(batch), end_offset, partition);
   }
   return {};
+}
+
+// Of several the next one in turn.
+std::size_t ThreadedPipeline::least_loaded_lane() {
+  std::size_t best = next_lane_++ % lanes_.size();
+  std::size_t best_queued = lanes_[best]->queued();
+  for (std::size_t i = 0; i < lanes_.size() && best_queued > 0; ++i) {
+    const std::size_t queued = lanes_[i]->queued();
+    if (queued >= best_queued) continue;
+    best = i;
+    best_queued = queued;
+  }
+  return best;
 }
 
 // Messages of one key go to one lane; all lanes share the batch's memory.
@@ -462,24 +515,22 @@ void ThreadedPipeline::dispatch_by_key(Batch batch, Partition& partition) {
 // `end_offset` is the position behind the last of these; -1: the next offset.
 void ThreadedPipeline::push(std::size_t lane, Batch batch, std::int64_t end_offset,
                             Partition& partition) {
-  if (lanes_move_positions()) return lanes_[lane]->push(lanes_[lane]->prepare(std::move(batch)));
-  std::vector<Witness> witnesses;
-  for (const Delivery& delivery : batch.deliveries)
-    witnesses.push_back(has_positions() ? witness_of(delivery) : Witness{delivery.offset, 0});
-  auto prepared = lanes_[lane]->prepare(std::move(batch));
-  const auto births_ms = Lane::births_ms(*prepared);
-  for (std::size_t i = 0; i < witnesses.size(); ++i) {
-    const bool last = i + 1 == witnesses.size();
-    partition.watermark.started(
-        witnesses[i], last && end_offset >= 0 ? end_offset : witnesses[i].offset + 1, births_ms[i]);
-  }
-  lanes_[lane]->push(std::move(prepared));
+  if (!lanes_move_positions())
+    for (const Delivery& delivery : batch.deliveries) {
+      const bool last = &delivery == &batch.deliveries.back();
+      partition.watermark.started(
+          tag_of(delivery), has_positions() ? witness_of(delivery) : Witness{delivery.offset, 0},
+          last && end_offset >= 0 ? end_offset : delivery.offset + 1);
+    }
+  lanes_[lane]->push(std::move(batch));
 }
 
 Status ThreadedPipeline::collect_news() {
   for (const auto& lane : lanes_) {
     const LaneThread::News news = lane->take_news();
+    for (const Lane::Births& births : news.identified) identified(births);
     for (const Batch& batch : news.finished) ONCE_TRY(finished(batch));
+    for (const Lane::GivenBack& message : news.given_back) ONCE_TRY(given_back(message));
     if (news.failure) return fail(*news.failure);
   }
   if (auto too_many = parked_share_.exceeded(options_.scope)) return fail(std::move(*too_many));
@@ -488,11 +539,33 @@ Status ThreadedPipeline::collect_news() {
   return {};
 }
 
+void ThreadedPipeline::identified(const Lane::Births& births) {
+  const auto found = partitions_.find(births.partition);
+  if (found == partitions_.end()) return;  // taken away since
+  for (const auto& [tag, born_ms] : births.born_ms)
+    found->second.watermark.identified(tag, born_ms);
+}
+
+// It comes again, here or elsewhere. The source goes on even if it did not hear of it: what is not
+// acknowledged comes again in any case.
+Status ThreadedPipeline::given_back(const Lane::GivenBack& message) {
+  lease_keeper_.let_go(message.batch.deliveries);
+  if (const auto found = partitions_.find(message.batch.partition); found != partitions_.end())
+    for (const Delivery& delivery : message.batch.deliveries)
+      found->second.watermark.given_back(tag_of(delivery));
+  return source_.release(message.batch.deliveries,
+                         std::min(message.delay_ms, traits_.delay_ms_max));
+}
+
+// An error changes nothing: what is due is due again, and what is away is told by a poll.
+void ThreadedPipeline::extend_leases() { (void)lease_keeper_.step(clock_.ticks_ns()); }
+
 Status ThreadedPipeline::finished(const Batch& batch) {
   if (Lane::is_deferred(batch)) {
     --due_batches_;
     return {};
   }
+  lease_keeper_.let_go(batch.deliveries);
   const auto found = partitions_.find(batch.partition);
   if (found == partitions_.end()) return {};  // taken away since
   Partition& partition = found->second;
@@ -500,13 +573,13 @@ Status ThreadedPipeline::finished(const Batch& batch) {
     partition.handled_end =
         std::max({partition.handled_end, batch.end_offset, batch.deliveries.back().offset + 1});
   if (by_key() && traits_.ordered) {
-    for (const Delivery& delivery : batch.deliveries) partition.watermark.settled(delivery.offset);
+    for (const Delivery& delivery : batch.deliveries) partition.watermark.settled(tag_of(delivery));
     return {};  // acknowledged with the watermark
   }
   if (!has_positions())
     for (const Delivery& delivery : batch.deliveries)
-      partition.watermark.settled_apart(delivery.offset);
-  if (options_.semantics == Semantics::at_most_once && !traits_.replayable) return {};
+      partition.watermark.settled_apart(tag_of(delivery));
+  if (acks_first()) return {};
   ONCE_TRY(source_.ack(batch.deliveries));
   ONCE_POINT(lane_after_ack);
   return {};
@@ -656,15 +729,18 @@ void ThreadedPipeline::tell_clocks() {
                  .duration_ms = std::abs(ahead_ms)});
 }
 
+// In order, the next batch may be for any lane; without order any lane takes it.
 bool ThreadedPipeline::has_room() const {
-  return std::all_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
+  const auto room = [this](const auto& lane) {
     return lane->queued() < options_.queue_batches_max;
-  });
+  };
+  return keeps_order() ? std::all_of(lanes_.begin(), lanes_.end(), room)
+                       : std::any_of(lanes_.begin(), lanes_.end(), room);
 }
 
 bool ThreadedPipeline::lanes_idle() const {
   return std::all_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& lane) { return lane->queued() == 0; });
+                     [](const auto& lane) { return lane->held() == 0; });
 }
 
 void ThreadedPipeline::wake() {
@@ -694,6 +770,7 @@ Status ThreadedPipeline::shut_down(Status outcome) {
   const Status last = collect_news();
   for (const Batch& batch : undone) {
     if (Lane::is_deferred(batch)) continue;  // it waits in the store, as before
+    lease_keeper_.let_go(batch.deliveries);
     const Status released = source_.release(batch.deliveries);
     if (!released && outcome) outcome = released;
   }
@@ -715,6 +792,7 @@ Statistics ThreadedPipeline::statistics() const {
 
 Result<std::unique_ptr<Pipeline>> Pipeline::make(Source& source, Store& store, Handler handler,
                                                  PipelineOptions options, Clock& clock) {
+  check_traits(source);
   ONCE_TRY(verify(source.traits(), store.traits(), handler, options));
   auto pipeline = std::make_unique<ThreadedPipeline>(source, store, std::move(handler),
                                                      std::move(options), clock);

@@ -39,6 +39,7 @@ Status verify_options(const PipelineOptions& options) {
   if (options.ahead_ms_max < 0)
     return refuse(fmt::format("ahead_ms_max must be 0 or more, not {}", options.ahead_ms_max));
   if (options.queue_batches_max == 0) return refuse("queue_batches_max must be at least 1");
+  if (options.waiting_max == 0) return refuse("waiting_max must be at least 1");
   if (options.park_to.size() > name_bytes_max)
     return refuse(fmt::format("park_to has {} bytes; a destination has at most {}",
                               options.park_to.size(), name_bytes_max));

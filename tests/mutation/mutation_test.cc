@@ -19,6 +19,7 @@
 #include "simulation/doors_world.h"
 #include "simulation/horizon_world.h"
 #include "simulation/later_world.h"
+#include "simulation/queue_world.h"
 #include "simulation/relay_world.h"
 #include "simulation/world.h"
 #include "store/memory/memory.h"
@@ -198,6 +199,15 @@ Problems simulate_later() {
   return {};
 }
 
+// Consumers of a queue.
+Problems simulate_queues() {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const auto report = simulation::run_queue_world({.seed = seed});
+    if (!report.violations.empty()) return report.violations;
+  }
+  return {};
+}
+
 // A partition is taken away while nobody knows whether its commit has happened.
 Problems revoke_in_doubt() {
   testing::SimClock clock;
@@ -223,9 +233,9 @@ Problems revoke_in_doubt() {
                      .handler = handler,
                      .options = options,
                      .counters = counters},
-                    [] {});
+                    LaneThread::Identify::by_poller, [] {});
   thread.own("p0", store.take("shop", "p0").value());
-  thread.push(thread.prepare(source.batch("p0")));
+  thread.push(source.batch("p0"));
   lane = &thread;
   for (int i = 0; i < 1000 && thread.queued() > 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -290,6 +300,8 @@ const std::vector<Planted>& all_planted() {
       {Mutant::raw_sequence_not_widened, "raw_sequence_not_widened", find_by_doors},
       {Mutant::completion_before_durability, "completion_before_durability", find_by_doors},
       {Mutant::wakeup_lost, "wakeup_lost", find_by_doors},
+      {Mutant::waiting_blocks_lane, "waiting_blocks_lane", simulate_queues},
+      {Mutant::old_session_acknowledges, "old_session_acknowledges", simulate_queues},
   };
   return all;
 }
@@ -321,6 +333,7 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(revoke_in_doubt(), Problems{});
   EXPECT_EQ(simulate_later(), Problems{});
   EXPECT_EQ(simulate_doors(300), Problems{});
+  EXPECT_EQ(simulate_queues(), Problems{});
 }
 
 TEST(Mutation, every_bug_is_planted) {

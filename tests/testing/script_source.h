@@ -63,7 +63,7 @@ class ScriptSource final : public Source, public SourceReplay {
     return batch;
   }
 
-  SourceReplay* replay() override { return this; }
+  SourceReplay* replay() override { return traits_.replayable ? this : nullptr; }
   SourceTraits traits() const override { return traits_; }
 
   Result<Batch> poll(std::size_t count_max, std::int64_t) override {

@@ -2,9 +2,11 @@
 #include "runtime/event_log.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace once {
 namespace {
@@ -17,6 +19,14 @@ std::string name_of(const Dependency& on, std::string_view subject) {
 }
 
 }  // namespace
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t names_told_max = 8;
+  const std::size_t told = std::min(names.size(), names_told_max);
+  std::string list = fmt::format("{}", fmt::join(std::span(names).first(told), ", "));
+  if (told < names.size()) list += fmt::format(" and {} more", names.size() - told);
+  return list;
+}
 
 EventLog::EventLog(Observer observer, Clock& clock, EventPace pace)
     : observer_(std::move(observer)), clock_(clock), pace_(pace), due_ns_(never) {}

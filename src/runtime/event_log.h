@@ -37,6 +37,9 @@ inline constexpr Dependency a_claim{EventKind::claim_awaited, EventKind::claim_f
 inline constexpr Dependency the_group{EventKind::partitions_awaited, std::nullopt, "partitions",
                                       Severity::info};
 
+// Names as an event tells them: the first ones, and how many more there are.
+[[nodiscard]] std::string list_of(const std::vector<std::string>& names);
+
 // How often something that goes on is told.
 struct EventPace {
   std::int64_t grace_ms = 1'000;         // what is over sooner is not told as "away"

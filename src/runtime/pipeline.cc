@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <once/pipeline.h>
 
 #include <algorithm>
@@ -37,16 +36,8 @@ constexpr std::int64_t poller_wait_ms = 20;  // the poller looks around at least
 constexpr std::int64_t look_at_ends_ns = 2'000'000'000;
 // Clocks that differ by less are usual.
 constexpr std::int64_t clocks_differ_ms = 60'000;
-constexpr std::size_t names_told_max = 8;
 
 Watermark::Tag tag_of(const Delivery& delivery) { return {delivery.session, delivery.offset}; }
-
-std::string list_of(const std::vector<std::string>& names) {
-  const std::size_t told = std::min(names.size(), names_told_max);
-  std::string list = fmt::format("{}", fmt::join(std::span(names).first(told), ", "));
-  if (told < names.size()) list += fmt::format(" and {} more", names.size() - told);
-  return list;
-}
 
 // The poller: the thread that calls `run`. It alone talks to the source; it hands batches to the
 // lanes, acknowledges what they finish, and keeps ownership, the horizon and the lag up to date.

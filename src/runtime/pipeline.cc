@@ -685,6 +685,9 @@ void ThreadedPipeline::look_at_ends() {
     return;
   }
   events_.back(the_source, {}, &others_lag_);
+  auto topic = source_.traits().partitions;
+  partition_count_ = topic.size();
+  forgetter_.confirm_topic(std::move(topic));
   for (const PartitionEnd& end : *ends) {
     const auto found = partitions_.find(end.partition);
     // What was counted once and turned out to be no message is not counted again.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <once/pipeline.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
 #include "runtime/lease_keeper.h"
+#include "runtime/name_list.h"
 #include "runtime/watermark.h"
 #include "runtime/witness.h"
 
@@ -37,16 +37,8 @@ constexpr std::int64_t poller_wait_ms = 20;  // the poller looks around at least
 constexpr std::int64_t look_at_ends_ns = 2'000'000'000;
 // Clocks that differ by less are usual.
 constexpr std::int64_t clocks_differ_ms = 60'000;
-constexpr std::size_t names_told_max = 8;
 
 Watermark::Tag tag_of(const Delivery& delivery) { return {delivery.session, delivery.offset}; }
-
-std::string list_of(const std::vector<std::string>& names) {
-  const std::size_t told = std::min(names.size(), names_told_max);
-  std::string list = fmt::format("{}", fmt::join(std::span(names).first(told), ", "));
-  if (told < names.size()) list += fmt::format(" and {} more", names.size() - told);
-  return list;
-}
 
 // The poller: the thread that calls `run`. It alone talks to the source; it hands batches to the
 // lanes, acknowledges what they finish, and keeps ownership, the horizon and the lag up to date.
@@ -364,7 +356,7 @@ Result<bool> ThreadedPipeline::check_witnesses() {
 void ThreadedPipeline::tell_handover() {
   const auto tell = [this](EventKind kind, std::string_view verb, std::vector<std::string>& names) {
     if (names.empty()) return;
-    const std::string list = list_of(names);
+    const std::string list = name_list(names);
     events_.tell({.severity = Severity::info,
                   .kind = kind,
                   .text = fmt::format("{} {}", verb, list),
@@ -685,9 +677,9 @@ void ThreadedPipeline::look_at_ends() {
     return;
   }
   events_.back(the_source, {}, &others_lag_);
-  auto topic = source_.traits().partitions;
-  partition_count_ = topic.size();
-  forgetter_.confirm_topic(std::move(topic));
+  const SourceTraits now = source_.traits();
+  partition_count_ = now.partitions.size();
+  forgetter_.confirm_topic(now.partitions);
   for (const PartitionEnd& end : *ends) {
     const auto found = partitions_.find(end.partition);
     // What was counted once and turned out to be no message is not counted again.

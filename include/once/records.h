@@ -153,11 +153,16 @@ struct ReleaseHorizon {};    // it follows the progress of the scope again
 struct RestartDestination {  // in the relay's scope: sequences count from 0, for a new producer
   std::string destination;
 };
+// In the relay's scope: what is pending is given up, sent without an answer or not, and the
+// destination is restarted, so that no sequence is missing or given twice there.
+struct DropPending {
+  std::string destination;
+};
 // All that the scope has: ledger, positions, horizon, parked messages, claims and operation log.
 // What it has emitted is still sent. The line about it goes to the log of `store_scope`.
 struct DropScope {};
-using Correction =
-    std::variant<SetPosition, SetHorizon, ReleaseHorizon, RestartDestination, DropScope>;
+using Correction = std::variant<SetPosition, SetHorizon, ReleaseHorizon, RestartDestination,
+                                DropPending, DropScope>;
 
 // Where the operation log of the store itself is.
 inline constexpr std::string_view store_scope = "once.store";

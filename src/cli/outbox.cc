@@ -21,6 +21,8 @@ struct OutboxFlags {
   BooksFlags books;
   operate::EmitSelection chosen;
   std::string reason;
+  bool pending = false;
+  bool dry_run = false;
   bool force = false;
 };
 
@@ -61,7 +63,8 @@ Result<int> show(const OutboxFlags& flags, Output& output) {
 }
 
 Status check_reason(const OutboxFlags& flags) {
-  if (flags.reason.empty()) return fail_usage("--reason is needed: it goes to the operation log");
+  if (flags.reason.empty() && !flags.dry_run)
+    return fail_usage("--reason is needed: it goes to the operation log");
   return {};
 }
 
@@ -80,10 +83,48 @@ void tell_done(Output& output, const std::string& action, const std::vector<Park
   output.write_table(table);
 }
 
+void tell_dry_run(Output& output, const std::string& what) {
+  output.talk(fmt::format("dry run: {} would be dropped; nothing was changed", what));
+}
+
+Result<int> drop_pending(const OutboxFlags& flags, Output& output) {
+  if (flags.chosen.ways() != 1 || flags.chosen.destination.empty())
+    return fail_usage(
+        "--pending needs --destination NAME, and nothing else: all that waits for it");
+  ONCE_TRY(check_reason(flags));
+  Books books = ONCE_TRY(flags.books.open());
+  const auto was =
+      ONCE_TRY(operate::drop_pending(books, flags.chosen.destination, flags.reason, flags.dry_run));
+  const std::string count = count_text(was.pending) + (was.more_pending ? "+" : "");
+  if (flags.dry_run) tell_dry_run(output, fmt::format("{} pending messages", count));
+  if (output.json()) {
+    output.write_json({{"action", "drop"},
+                       {"destination", was.name},
+                       {"pending", was.pending},
+                       {"more_pending", was.more_pending},
+                       {"dry_run", flags.dry_run}});
+  } else if (!flags.dry_run) {
+    Table table({"destination", "dropped"});
+    table.row({was.name, count});
+    output.write_table(table);
+  }
+  return exit_ok;
+}
+
 Result<int> drop(const OutboxFlags& flags, Output& output) {
+  if (flags.pending) return drop_pending(flags, output);
   ONCE_TRY(check_selection(flags));
   Books books = ONCE_TRY(flags.books.open());
   const auto rows = ONCE_TRY(operate::parked_emits(books, flags.chosen));
+  if (flags.dry_run) {
+    tell_dry_run(output, fmt::format("{} parked messages", count_text(rows.size())));
+    if (output.json())
+      output.write_json({{"action", "drop"},
+                         {"count", rows.size()},
+                         {"numbers", operate::numbers_of(rows)},
+                         {"dry_run", true}});
+    return exit_ok;
+  }
   ONCE_TRY(operate::drop_emits(books, rows, flags.reason));
   tell_done(output, "drop", rows);
   return exit_ok;
@@ -159,10 +200,18 @@ void add_outbox(CLI::App& app, Context& context) {
   shown_rows.footer(
       "Examples:\n  once outbox show --store sqlite:shop.db\n"
       "  once outbox show 3 --store sqlite:shop.db -o json");
-  CLI::App& dropped = add_verb(outbox, context, flags, "drop",
-                               "Give parked messages up: they are never sent", drop);
+  CLI::App& dropped =
+      add_verb(outbox, context, flags, "drop",
+               "Give messages up that are parked, or pending: they are never sent", drop);
   add_change(dropped, flags);
-  dropped.footer("Example:\n  once outbox drop 3 --reason 'a test order' --store sqlite:shop.db");
+  dropped.add_flag("--pending", flags->pending,
+                   "All that waits for the destination, instead of what is parked; a message that "
+                   "was sent without an answer may be there");
+  dropped.add_flag("--dry-run", flags->dry_run, "Show what would happen and change nothing");
+  dropped.footer(
+      "Examples:\n  once outbox drop 3 --reason 'a test order' --store sqlite:shop.db\n"
+      "  once outbox drop --pending --destination run/orders/file:data/paid \\\n"
+      "    --reason 'nobody reads it any more' --store sqlite:shop.db");
   CLI::App& retried = add_verb(outbox, context, flags, "retry",
                                "Send parked messages after all, behind what is pending", retry);
   add_change(retried, flags);

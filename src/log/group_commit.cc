@@ -256,7 +256,13 @@ Result<Verdict> GroupCommit::append(const Append& append) {
     const std::size_t count = count_in_one_append(append.messages.subspan(done));
     Append part{append.stamp, append.messages.subspan(done, count)};
     if (part.stamp.producer != 0) part.stamp.sequence += done;
-    add_part(verdict, ONCE_TRY(append_part(part)), static_cast<std::uint32_t>(done));
+    auto appended = append_part(part);
+    if (!appended) {  // `retry` would say that nothing was appended
+      Error error = std::move(appended).error();
+      if (error.remedy == Remedy::retry) error.remedy = Remedy::recheck;
+      return fail(std::move(error));
+    }
+    add_part(verdict, std::move(*appended), static_cast<std::uint32_t>(done));
     done += count;
   }
   return verdict;

@@ -146,12 +146,15 @@ Status check_correction(const Correction& correction) {
   }
   if (const auto* restart = std::get_if<RestartDestination>(&correction))
     return check_destination(restart->destination);
+  if (const auto* pending = std::get_if<DropPending>(&correction))
+    return check_destination(pending->destination);
   return {};
 }
 
 std::string_view action_of(const Correction& correction) {
-  constexpr std::array<std::string_view, 5> actions{
-      "set position", "set horizon", "release horizon", "restart destination", "drop scope"};
+  constexpr std::array<std::string_view, 6> actions{"set position",    "set horizon",
+                                                    "release horizon", "restart destination",
+                                                    "drop pending",    "drop scope"};
   return actions.at(correction.index());
 }
 
@@ -162,6 +165,7 @@ std::string subject_of(const Correction& correction, std::string_view scope) {
     return fmt::format("{}", horizon->horizon_ms);
   if (const auto* restart = std::get_if<RestartDestination>(&correction))
     return restart->destination;
+  if (const auto* pending = std::get_if<DropPending>(&correction)) return pending->destination;
   return std::string(scope);
 }
 

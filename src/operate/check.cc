@@ -43,6 +43,15 @@ Status check_destination_of(const Destination& destination) {
   return fail(std::move(error));
 }
 
+// Somebody may still make the topic: its messages wait in the outbox, as they do when it is deleted
+// later, and the rest of the job goes on.
+bool can_wait_for(const Job& job, const Error& error) {
+  const bool has_other = std::any_of(
+      job.destinations.begin(), job.destinations.end(),
+      [&](const Destination& one) { return one.name != job.destinations.front().name; });
+  return error.tag == "missing" && (job.has_effects || has_other);
+}
+
 // Renaming a destination would leave behind what still waits for it.
 Status check_left_behind(const Job& job) {
   if (job.store.outbox() == nullptr) return {};
@@ -55,8 +64,9 @@ Status check_left_behind(const Job& job) {
       return fail(
           Remedy::stop, "config",
           fmt::format("{}: messages wait in the outbox for \"{}\", which is no longer one of its "
-                      "destinations; put that [[emit]] or [park] back until they are sent",
-                      job.name, waiting.substr(prefix.size())));
+                      "destinations; put that [[emit]] or [park] back until they are sent, or give "
+                      "them up: once outbox drop --pending --destination '{}' --reason TEXT",
+                      job.name, waiting.substr(prefix.size()), waiting));
   }
   return {};
 }
@@ -174,6 +184,8 @@ Status find_troubles(const Job& job, Findings& findings) {
 Result<Findings> find(const Job& job) {
   Findings findings;
   ONCE_TRY(check_start(job));
+  for (const Destination& destination : job.destinations)
+    ONCE_TRY(check_destination_of(destination));
   if (job.store.records() == nullptr) return findings;
   const ScopeRecord scope = ONCE_TRY(job.store.records()->describe(job.options.scope));
   ONCE_TRY(check_positions(job, scope, findings));
@@ -187,7 +199,8 @@ Status check_start(const Job& job) {
   ONCE_TRY(check_left_behind(job));
   for (const Destination& destination : job.destinations) {
     ONCE_TRY(check_loop(job, destination));
-    ONCE_TRY(check_destination_of(destination));
+    const Status there = check_destination_of(destination);
+    if (!there && !can_wait_for(job, there.error())) return there;
   }
   return {};
 }

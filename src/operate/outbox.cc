@@ -46,6 +46,14 @@ std::string trouble_in(const RoleHolder& holder, std::int64_t restarts) {
   return holder.reason.substr(diverged.size());
 }
 
+Result<DestinationRecord> find_destination(Books& books, const std::string& name) {
+  const std::vector<DestinationRecord> known = ONCE_TRY(destinations_in(books));
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const DestinationRecord& one) { return one.name == name; });
+  if (found == known.end()) return unknown_destination(books, name, known);
+  return *found;
+}
+
 bool is_chosen(const EmitSelection& selection, const ParkedRecord& row) {
   const auto& asked = selection.numbers;
   return selection.all || std::find(asked.begin(), asked.end(), row.number) != asked.end() ||
@@ -125,20 +133,26 @@ Status retry_emits(Books& books, const std::vector<ParkedRecord>& rows, const st
   return {};
 }
 
+Result<DestinationRecord> drop_pending(Books& books, const std::string& name,
+                                       const std::string& reason, bool only_look) {
+  Repairs* repairs = ONCE_TRY(books.repairs());
+  DestinationRecord found = ONCE_TRY(find_destination(books, name));
+  if (!only_look && found.pending > 0)
+    ONCE_TRY(repairs->correct(relay_scope, DropPending{name}, reason));
+  return found;
+}
+
 Result<DestinationRecord> restart_destination(Books& books, const std::string& name,
                                               const std::string& reason, bool force) {
   Repairs* repairs = ONCE_TRY(books.repairs());
-  const std::vector<DestinationRecord> known = ONCE_TRY(destinations_in(books));
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const DestinationRecord& one) { return one.name == name; });
-  if (found == known.end()) return unknown_destination(books, name, known);
-  if (found->is_sent_to && !force)
+  DestinationRecord found = ONCE_TRY(find_destination(books, name));
+  if (found.is_sent_to && !force)
     return fail(
         Remedy::stop, "busy",
         fmt::format("{} sends to \"{}\", and a relay whose destination has diverged does not: what "
                     "is on its way would be sent twice. Stop that process first, or use --force",
-                    found->sender, name));
-  if (found->trouble.empty() && !force)
+                    found.sender, name));
+  if (found.trouble.empty() && !force)
     return fail(
         Remedy::stop, "healthy",
         fmt::format("no relay has found that \"{}\" has diverged: a restart repairs nothing, and "
@@ -146,9 +160,8 @@ Result<DestinationRecord> restart_destination(Books& books, const std::string& n
                     "and see what it reports, or use --force",
                     name));
   ONCE_TRY(repairs->correct(relay_scope, RestartDestination{name}, reason));
-  DestinationRecord restarted = *found;
-  ++restarted.restarts;
-  return restarted;
+  ++found.restarts;
+  return found;
 }
 
 Json json_of(const DestinationRecord& record) {

@@ -48,6 +48,11 @@ std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows);
 [[nodiscard]] Status retry_emits(Books& books, const std::vector<ParkedRecord>& rows,
                                  const std::string& reason);
 
+// Gives up everything that is pending for a destination, which is restarted: what a relay has sent
+// without an answer may be there. Answers what was pending. With `only_look` nothing is changed.
+[[nodiscard]] Result<DestinationRecord> drop_pending(Books& books, const std::string& name,
+                                                     const std::string& reason, bool only_look);
+
 // Lets relays send to a destination as a new producer, from sequence 0. Answers what it is then.
 // One that a relay is sending to, or that no relay has found diverged, needs no restart: what is
 // under way or was sent without an answer would arrive twice, so it is refused unless it is forced.

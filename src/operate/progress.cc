@@ -58,6 +58,7 @@ Status check(const ScopeRecord& scope, const SetHorizon& set) {
 
 Status check(const ScopeRecord&, const ReleaseHorizon&) { return {}; }
 Status check(const ScopeRecord&, const RestartDestination&) { return {}; }
+Status check(const ScopeRecord&, const DropPending&) { return {}; }
 Status check(const ScopeRecord&, const DropScope&) { return {}; }
 
 // Of a partition by its name, TOPIC/NUMBER.

@@ -16,6 +16,19 @@ void Forgetter::disown(std::string_view partition) {
   if (const auto found = owned_.find(partition); found != owned_.end()) owned_.erase(found);
 }
 
+void Forgetter::confirm_topic(std::vector<std::string> partitions) {
+  topic_ = std::move(partitions);
+  removed_.merge(unlisted_);
+  unlisted_.clear();
+  for (const std::string& name : topic_) removed_.erase(name);
+}
+
+bool Forgetter::is_unlisted(const PartitionRecord& record) const {
+  const std::string& name = record.partition;
+  return !topic_.empty() && !owned_.contains(name) && !removed_.contains(name) &&
+         std::find(topic_.begin(), topic_.end(), name) == topic_.end();
+}
+
 void Forgetter::observe(std::string_view partition, const Progress& progress) {
   const auto found = owned_.find(partition);
   if (found == owned_.end()) return;  // it is no longer ours
@@ -44,6 +57,9 @@ void Forgetter::decide(const ScopeRecord& scope) {
   horizon_ms_.reset();
   held_back_by_.clear();
   if (owned_.empty()) return;  // what the topic has is known with the first partition
+  for (const PartitionRecord& record : scope.partitions)
+    if (is_unlisted(record)) unlisted_.insert(record.partition);
+  if (!unlisted_.empty()) return;
   const auto partitions = partitions_of(scope);
   youngest_ms_ = -1;
   for (const auto& [name, record] : partitions)
@@ -80,13 +96,11 @@ std::optional<std::int64_t> Forgetter::take_held_back(std::string_view partition
 
 Result<Forgotten> Forgetter::step(std::size_t rows_max) {
   if (!forgets()) return Forgotten{};
-  if (!std::exchange(more_, false)) ONCE_TRY(look());
+  // Each time anew: what was decided before may be wrong by now, and a store may take its time.
+  ONCE_TRY(look());
   if (mutant(Mutant::horizon_by_wall_clock)) horizon_ms_ = clock_.now_ms() - options_.retention_ms;
   if (!horizon_ms_ || *horizon_ms_ <= 0) return Forgotten{};
-  const auto forgotten =
-      ONCE_TRY(store_.forget(options_.scope, *horizon_ms_ - *horizon_ms_ % step_ms(), rows_max));
-  more_ = forgotten.more;
-  return forgotten;
+  return store_.forget(options_.scope, *horizon_ms_ - *horizon_ms_ % step_ms(), rows_max);
 }
 
 }  // namespace once

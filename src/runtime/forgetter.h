@@ -32,8 +32,12 @@ class Forgetter {
   Forgetter(Store& store, Clock& clock, const PipelineOptions& options, StoreClock& store_clock)
       : store_(store), clock_(clock), options_(options), store_clock_(store_clock) {}
 
-  // All partitions of the topic, whoever owns them; empty: not known.
+  // All partitions of the topic, whoever owns them, as far as the source knows; empty: not known.
   void set_topic(std::vector<std::string> partitions) { topic_ = std::move(partitions); }
+  // The same, as the broker says now. What the store has and this does not is no longer read, and
+  // does not hold the horizon back. Before it is asked that can be a partition that was added, and
+  // that another process has taken: the horizon waits.
+  void confirm_topic(std::vector<std::string> partitions);
   void own(std::string_view partition) { owned_.try_emplace(std::string(partition)); }
   void disown(std::string_view partition);
   // The progress of a partition of ours that the store does not keep, for it has no position.
@@ -63,12 +67,14 @@ class Forgetter {
   Clock& clock_;
   const PipelineOptions& options_;
   StoreClock& store_clock_;
+  bool is_unlisted(const PartitionRecord& record) const;
   std::vector<std::string> topic_;
+  std::set<std::string, std::less<>> unlisted_;  // in the store and not in the topic, as we know it
+  std::set<std::string, std::less<>> removed_;   // not in the topic for sure
   std::map<std::string, std::optional<PartitionRecord>, std::less<>> owned_;
   std::set<std::string, std::less<>> held_back_by_;
   std::int64_t youngest_ms_ = -1;  // the youngest birth that is settled anywhere
   std::optional<std::int64_t> horizon_ms_;
-  bool more_ = false;  // the last step did not come to its end
 };
 
 }  // namespace once

@@ -81,7 +81,33 @@ TEST_F(ForgetterTest, partitions_that_the_topic_has_no_more_do_not_count) {
   tell("gone", {.settled_ms = 7000});
   EXPECT_EQ(horizon(), 6000);
   forgetter_.set_topic({"p0"});
+  EXPECT_EQ(horizon(), std::nullopt) << "it may have been added";
+  forgetter_.confirm_topic({"p0"});
   EXPECT_EQ(horizon(), 89'000);
+  tell("gone", {.settled_ms = 8000});
+  EXPECT_EQ(horizon(), 89'000);
+}
+
+// Another member has found it first: what is in it is not forgotten before the topic is asked.
+TEST_F(ForgetterTest, a_partition_that_was_added_holds_the_horizon_until_it_has_come_as_far) {
+  forgetter_.own("p0");
+  forgetter_.confirm_topic({"p0"});
+  tell("p0", {.settled_ms = 50'000});
+  EXPECT_EQ(horizon(), 49'000);
+  (void)store_.take("shop", "p1").value();
+  tell("p0", {.settled_ms = 90'000});
+  EXPECT_EQ(horizon(), std::nullopt);
+  forgetter_.confirm_topic({"p0", "p1"});
+  EXPECT_EQ(horizon(), std::nullopt) << "nobody knows how old its messages are";
+  tell("p1", {.settled_ms = 60'000});
+  EXPECT_EQ(horizon(), 59'000);
+  // The topic was made anew, and is smaller.
+  forgetter_.confirm_topic({"p0"});
+  EXPECT_EQ(horizon(), std::nullopt);
+  forgetter_.confirm_topic({"p0"});
+  EXPECT_EQ(horizon(), 89'000);
+  forgetter_.confirm_topic({"p0", "p1"});
+  EXPECT_EQ(horizon(), 59'000);
 }
 
 TEST_F(ForgetterTest, a_message_that_waits_holds_the_horizon) {

@@ -25,6 +25,7 @@
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
 #include "runtime/lease_keeper.h"
+#include "runtime/name_list.h"
 #include "runtime/watermark.h"
 #include "runtime/witness.h"
 
@@ -355,7 +356,7 @@ Result<bool> ThreadedPipeline::check_witnesses() {
 void ThreadedPipeline::tell_handover() {
   const auto tell = [this](EventKind kind, std::string_view verb, std::vector<std::string>& names) {
     if (names.empty()) return;
-    const std::string list = list_of(names);
+    const std::string list = name_list(names);
     events_.tell({.severity = Severity::info,
                   .kind = kind,
                   .text = fmt::format("{} {}", verb, list),
@@ -676,6 +677,9 @@ void ThreadedPipeline::look_at_ends() {
     return;
   }
   events_.back(the_source, {}, &others_lag_);
+  const SourceTraits now = source_.traits();
+  partition_count_ = now.partitions.size();
+  forgetter_.confirm_topic(now.partitions);
   for (const PartitionEnd& end : *ends) {
     const auto found = partitions_.find(end.partition);
     // What was counted once and turned out to be no message is not counted again.

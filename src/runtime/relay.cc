@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -22,6 +23,15 @@ namespace once {
 namespace {
 
 constexpr std::size_t producer_name_bytes_max = 255;  // what every destination takes
+
+// A destination forgets a producer that is quiet for a week: Kafka its state
+// (offsets.retention.minutes), a log one of which no message is left. Then it would look as if it
+// had been created again. So we enter again once a day; the first time soon, for processes that are
+// restarted more often.
+constexpr std::int64_t ns_per_minute = 60'000'000'000;
+constexpr std::int64_t renew_first_ns = 60 * ns_per_minute;
+constexpr std::int64_t renew_every_ns = 24 * 60 * ns_per_minute;
+constexpr std::int64_t renew_again_ns = 10 * ns_per_minute;  // after an error
 
 using Rows = std::vector<OutboxRow>;
 // Of one partition, by sequence.
@@ -123,6 +133,7 @@ class OutboxRelay final : public Relay {
       if (to.needs_person) continue;
       if (const auto held = keep(to); !held) note(held.error());
     }
+    renew_quiet();
     if (trouble) return fail(std::move(*trouble));
     return left;
   }
@@ -154,6 +165,47 @@ class OutboxRelay final : public Relay {
     if (held && (!*held || to.tenure != to.role->tenure())) to.close();
     to.tenure = to.role->tenure();
     return held;
+  }
+
+  // What is wrong there is told when there is something to send.
+  void renew_quiet() {
+    std::set<std::string> names(options_.destinations.begin(), options_.destinations.end());
+    for (const auto& [name, to] : targets_) names.insert(name);
+    const std::int64_t now_ns = clock_.ticks_ns();
+    for (const std::string& name : names) {
+      std::int64_t& at_ns = renew_at_ns_.try_emplace(name, now_ns + renew_first_ns).first->second;
+      if (now_ns < at_ns) continue;
+      at_ns = now_ns + (renew(name) ? renew_every_ns : renew_again_ns);
+    }
+  }
+
+  // Where another relay sends, it is that one's to do.
+  Status renew(const std::string& destination) {
+    Target& to = target(destination);
+    if (to.needs_person || !ONCE_TRY(keep(to))) return {};
+    const bool was_open = to.sink != nullptr;
+    const Status renewed = renew(destination, to);
+    // What is wrong, or is not ours any more, is found as after a start.
+    if (!renewed || !was_open) to.close();
+    return renewed;
+  }
+
+  Status renew(const std::string& destination, Target& to) {
+    ONCE_TRY(open(destination, to));
+    SinkProducers* const producers = to.producers();
+    if (producers == nullptr) return {};
+    for (std::uint32_t partition = 0; partition < to.partitions; ++partition) {
+      const auto known = to.stamps.find(partition);
+      if (known == to.stamps.end() && ONCE_TRY(producers->sent_by(partition, to.producer)) == 0)
+        continue;
+      const Stamp entered = ONCE_TRY(producers->enter(partition, to.producer));
+      if (known == to.stamps.end()) continue;
+      if (entered.sequence == known->second.sequence)
+        known->second = entered;
+      else
+        to.stamps.erase(known);
+    }
+    return {};
   }
 
   Result<std::size_t> serve(const std::string& destination) {
@@ -554,6 +606,7 @@ class OutboxRelay final : public Relay {
   Clock& clock_;
   EventLog events_;
   std::map<std::string, Target, std::less<>> targets_;
+  std::map<std::string, std::int64_t> renew_at_ns_;  // by destination
   RelayState state_;
   bool at_destination_ = false;  // the last error is the destination's, not the store's
 };

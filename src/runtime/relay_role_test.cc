@@ -29,6 +29,65 @@ TEST_F(RelayRole, one_relay_sends_and_the_other_stands_by_without_an_error) {
   expect_each_once(100);
 }
 
+// A destination forgets producers that are quiet for a week.
+TEST_F(RelayRole, a_producer_that_is_quiet_for_weeks_is_not_forgotten) {
+  constexpr std::int64_t hour_ms = 3'600'000, day_ms = 24 * hour_ms;
+  sink_.forget_producers_after(clock_, 7 * day_ms);
+  auto first = relay("first");
+  enqueue(0, 5);
+  drain(*first);
+  for (int hours = 0; hours < 30 * 24; ++hours) {
+    clock_.step(hour_ms);
+    ASSERT_EQ(first->step().value(), 0u);
+  }
+  enqueue(5, 5);
+  drain(*first);
+  first.reset();
+  // Restarted every few days, with nothing to send.
+  const auto restarted = [&] {
+    return Relay::make(
+               store_, [this](std::string_view) { return shared(sink_); },
+               {.name = "relay", .destinations = {"paid"}, .owner = "restarted"}, clock_)
+        .value();
+  };
+  for (int lives = 0; lives < 10; ++lives) {
+    auto relay = restarted();
+    for (int hours = 0; hours < 3 * 24; ++hours) {
+      clock_.step(hour_ms);
+      ASSERT_EQ(relay->step().value(), 0u);
+    }
+  }
+  auto last = restarted();
+  enqueue(10, 5);
+  drain(*last);
+  expect_each_once(15);
+}
+
+// It can be away for some days, too.
+TEST_F(RelayRole, a_quiet_destination_that_is_away_is_renewed_when_it_is_back) {
+  constexpr std::int64_t hour_ms = 3'600'000, day_ms = 24 * hour_ms;
+  sink_.forget_producers_after(clock_, 7 * day_ms);
+  bool away = false;
+  auto relay = Relay::make(
+                   store_,
+                   [&](std::string_view) -> Result<std::shared_ptr<Sink>> {
+                     if (away) return fail(Remedy::retry, "away", "no answer");
+                     return shared(sink_);
+                   },
+                   {.name = "relay", .destinations = {"paid"}, .owner = "here"}, clock_)
+                   .value();
+  enqueue(0, 5);
+  drain(*relay);
+  for (int hours = 0; hours < 12 * 24; ++hours) {
+    away = hours > 24 && hours < 6 * 24;
+    clock_.step(hour_ms);
+    ASSERT_TRUE(relay->step());
+  }
+  enqueue(5, 5);
+  drain(*relay);
+  expect_each_once(10);
+}
+
 TEST_F(RelayRole, the_one_that_stands_by_says_who_sends) {
   auto first = relay("first"), second = relay("second");
   enqueue(0, 5);

@@ -299,6 +299,51 @@ TEST_F(OutboxCli, a_destination_that_needs_a_person_holds_up_nothing_else) {
   EXPECT_EQ(copied, (Lines{"deposit-1", "deposit-2", "deposit-3"}));
 }
 
+// It is treated as one that is deleted later: its messages wait, and all else goes on.
+TEST_F(OutboxCli, a_destination_that_is_missing_at_the_start_holds_up_nothing_else) {
+  const std::string emit_copy = "[[emit]]\nto = \"file:${RUN_DIR}/copy\"\n";
+  const std::string copy = "run/deposits/file:${RUN_DIR}/copy";
+  const auto copies = [&] {
+    Lines ids;
+    for (const std::string& text : run_once({"consume", topic("copy"), "-o", "json"}).lines())
+      ids.push_back(Json::parse(text)["id"]);
+    return ids;
+  };
+  Program program({"run", write(endless_run() + emit_copy)});
+  send(line("deposit-0", "ann", 1));
+  wait_for([&] { return announced_count() == 1; });
+  expect_books({"deposit-0"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until its relay has said so
+  ASSERT_EQ(run_once({"topic", "create", topic("copy")}).exit_code, 0);
+  wait_for([&] { return copies() == Lines{"deposit-0"}; });
+
+  // Gone for good: what waits is given up, and what comes later is sent again from 0.
+  ASSERT_EQ(run_once({"topic", "delete", topic("copy")}).exit_code, 0);
+  send(line("deposit-1", "ann", 1));
+  wait_for([&] { return announced_count() == 2; });
+  const Json would =
+      outbox({"drop", "--pending", "--destination", copy, "--reason", "switched off", "--dry-run"});
+  EXPECT_EQ(would["pending"], 1);
+  EXPECT_EQ(would["dry_run"], true);
+  const Json dropped =
+      outbox({"drop", "--pending", "--destination", copy, "--reason", "switched off"});
+  EXPECT_EQ(dropped["pending"], 1);
+  EXPECT_EQ(dropped["destination"], copy);
+  for (const Json& one : outbox({"ls"})) EXPECT_EQ(one["pending"], 0) << one;
+  EXPECT_EQ(outbox({"drop", "--pending", "--destination", copy, "--reason", "again"})["pending"],
+            0);
+  ASSERT_EQ(run_once({"topic", "create", topic("copy")}).exit_code, 0);
+  send(line("deposit-2", "ann", 1));
+  wait_for([&] { return copies() == Lines{"deposit-2"}; });
+  ::kill(program.pid(), SIGTERM);
+  const Answer answer = program.wait();
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NE(answer.err.find("error[missing]"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find("the rest goes on"), std::string::npos) << answer.err;
+  expect_announced({"deposit-0", "deposit-1", "deposit-2"});
+  expect_books({"deposit-0", "deposit-1", "deposit-2"});
+}
+
 // Each store has an identity, under which it sends.
 TEST_F(OutboxCli, a_new_store_is_not_taken_for_an_old_one_of_the_same_name) {
   send(line("deposit-0", "ann", 1));
@@ -361,6 +406,10 @@ TEST_F(OutboxCli, what_is_not_known_or_not_said_is_refused) {
   EXPECT_EQ(code({"drop", "--all"}), 2);
   EXPECT_EQ(code({"retry", "--reason", "x"}), 2);
   EXPECT_EQ(code({"show", "7"}), 8);
+  EXPECT_EQ(code({"drop", "--pending", "--reason", "x"}), 2);
+  EXPECT_EQ(code({"drop", "--pending", "--all", "--reason", "x"}), 2);
+  EXPECT_EQ(code({"drop", "--pending", "--destination", destination()}), 2);
+  EXPECT_EQ(code({"drop", "--pending", "--destination", "nowhere", "--reason", "x"}), 8);
   EXPECT_EQ(code({"ls"}), 0);
 }
 

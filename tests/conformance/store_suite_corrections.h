@@ -232,6 +232,42 @@ TEST_P(RepairSuite, a_destination_that_is_restarted_counts_from_zero) {
   EXPECT_EQ(lines[0].reason, "it was made anew");
 }
 
+// What waits for a destination that will never come back.
+TEST_P(RepairSuite, what_is_pending_is_given_up_and_the_destination_begins_anew) {
+  Sender sender(*under_test_);
+  sender.enqueue("next", 0, 5);
+  sender.enqueue("other", 10, 2);
+  const std::uint64_t fence = store().take(relay_scope, "next").value().fence;
+  const auto numbers = sender.numbers("next");
+  ASSERT_TRUE(outbox().assign("next", fence, std::span(numbers).first(3),
+                              std::vector<std::uint32_t>{0, 1, 0}));
+  ASSERT_TRUE(outbox().sent("next", fence, std::span(numbers).first(1)));
+  ASSERT_TRUE(repairs().correct(relay_scope, DropPending{"next"}, "it was switched off"));
+  reopen();
+  Sender after(*under_test_);
+  EXPECT_EQ(after.pending("next"), Strings{});
+  EXPECT_EQ(after.pending("other"), (Strings{"m10", "m11"}));
+  EXPECT_EQ(outbox().destinations().value(), Strings{"other"});
+  // A relay that was sending does not go on with sequences that are given again.
+  EXPECT_EQ(outbox().sent("next", fence, std::span(numbers).last(1)).error().tag, "fenced");
+  EXPECT_EQ(store().position(relay_scope, "next").value().offset, 0);
+  const Position taken = store().take(relay_scope, "next").value();
+  after.enqueue("next", 20, 2);
+  const auto fresh = after.numbers("next");
+  ASSERT_EQ(fresh.size(), 2u);
+  EXPECT_GT(fresh.front(), numbers.back());
+  after.assign("next", taken.fence, 1);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(outbox().pending("next", 10).value()[i].route, (Route{1, i}));
+  std::vector<OperationRecord> lines = records().operations(relay_scope, 0, 100).value();
+  std::erase_if(lines, [](const OperationRecord& line) { return line.action == "take"; });
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].action, "drop pending");
+  EXPECT_EQ(lines[0].subject, "next");
+  EXPECT_EQ(lines[0].reason, "it was switched off");
+  ASSERT_TRUE(repairs().correct(relay_scope, DropPending{"never used"}, "why not"));
+}
+
 TEST_P(RepairSuite, nonsense_and_corrections_without_a_reason_change_nothing) {
   const Position position = store().take("shop", "p0", "topic").value();
   forget_all(4000);
@@ -245,6 +281,8 @@ TEST_P(RepairSuite, nonsense_and_corrections_without_a_reason_change_nothing) {
   EXPECT_EQ(tag(SetHorizon{-1}), "config");
   EXPECT_EQ(tag(SetHorizon{1}, ""), "config");
   EXPECT_EQ(tag(RestartDestination{std::string(256, 'x')}), "config");
+  EXPECT_EQ(tag(DropPending{std::string(256, 'x')}), "config");
+  EXPECT_EQ(tag(DropPending{""}), "config");
   EXPECT_FALSE(repairs().correct("", SetHorizon{1}, "why"));
   EXPECT_EQ(partition_of(store(), "p0").position, position);
   EXPECT_EQ(partition_of(store(), "p0").source_identity, "topic");

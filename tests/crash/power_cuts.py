@@ -24,7 +24,7 @@ import tempfile
 import time
 
 EXIT_SKIPPED = 77
-IMAGE_MIB = 64
+IMAGE_MIB = {"ext4": 64, "xfs": 320}  # mkfs.xfs makes none below 300 MiB; the file is sparse
 SHUTDOWN = (2 << 30) | (4 << 16) | (ord("X") << 8) | 125  # _IOR('X', 125, u32), of ext4 and xfs
 WITHOUT_JOURNAL = 2
 SECONDS_MAX = 170
@@ -50,7 +50,7 @@ class Disk:
         self.mounted = False
         os.mkdir(self.mount_point)
         with open(self.image, "wb") as file:
-            file.truncate(IMAGE_MIB << 20)
+            file.truncate(IMAGE_MIB[kind] << 20)
         options = ["-F"] if kind == "ext4" else ["-f"]
         run(f"mkfs.{kind}", "-q", *options, self.image)
 

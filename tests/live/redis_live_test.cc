@@ -323,7 +323,10 @@ TEST(RedisLive, books_that_somebody_has_spoiled_stop_a_correction_before_it_writ
       {{"horizon/shop", "held/shop", "scopes", "operations/shop"}, correct(SetHorizon{1})},
       {{"held/shop", "scopes", "operations/shop"}, correct(ReleaseHorizon{})},
       {{"positions/once.relay", "routes/next", "sequences/next", "scopes", "operations/shop"},
-       correct(RestartDestination{"next"})}};
+       correct(RestartDestination{"next"})},
+      {{"positions/once.relay", "routes/next", "sequences/next", "outbox/next", "scopes",
+        "operations/shop"},
+       correct(DropPending{"next"})}};
   const auto snapshot = [] {
     std::map<std::string, std::string> all;
     for (const std::string& key : Home::list({"KEYS", "*spoiled*"}))

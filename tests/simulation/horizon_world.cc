@@ -140,6 +140,7 @@ class Member {
 
   // A little of everything. Any error is the end of the process.
   Status work() {
+    if (context_.random.chance(100)) forgetter_.confirm_topic(source_.traits().partitions);
     if (lane_.batches_queued() < 3) ONCE_TRY(poll());
     const auto step = lane_.step();
     if (!step) return fail(step.error());
@@ -362,6 +363,20 @@ class HorizonWorld {
     while (!context_.memory.repairs()->correct(scope, SetPosition{partition, -1}, "made anew")) {
     }
   }
+  // A partition is added, and taken by a member before the others know of it. What is in it is not
+  // older than what is remembered.
+  void add_partition() {
+    if (topic_->partitions.size() > 5) return;
+    const std::string name = fmt::format("p{}", topic_->partitions.size());
+    topic_->partitions[name];
+    if (!context_.memory.take(scope, name)) return;
+    const std::int64_t horizon_ms = context_.memory.records()->horizon_ms(scope).value();
+    const std::int64_t born_ms = std::max(horizon_ms, true_ms_ - 3 * retention_ms);
+    for (std::size_t i = context_.random.below(5); i > 0; --i)
+      append(name, next_id(), std::string(1, plain), born_ms);
+    context_.trace.reached("partition added");
+    if (context_.random.chance(500)) rebalance();
+  }
   // A message that was handled goes, and older ones stay.
   void compact() {
     if (!topic_->compacted) return;
@@ -451,6 +466,7 @@ class HorizonWorld {
         {4, &HorizonWorld::be_down},
         {4, &HorizonWorld::create_topic_again},
         {20, &HorizonWorld::compact},
+        {6, &HorizonWorld::add_partition},
     };
     std::uint32_t sum = 0;
     for (const Choice& choice : choices) sum += choice.weight;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/clock.h>
 #include <once/sink.h>
 
 #include <functional>
@@ -35,14 +36,23 @@ class MemorySink final : public Sink, public SinkProducers {
     return static_cast<std::uint32_t>(partitions_.size());
   }
 
+  // Producers that were quiet for so long are forgotten, as Kafka and a log do.
+  void forget_producers_after(Clock& clock, std::int64_t kept_ms) {
+    clock_ = &clock;
+    kept_ms_ = kept_ms;
+  }
+
   Result<Stamp> enter(std::uint32_t partition, std::string_view name) override {
+    forget_quiet();
     Producer& producer = partitions_.at(partition).producers[std::string(name)];
+    producer.seen_ms = now_ms();
     if (producer.stamp.producer == 0) producer.stamp.producer = ++last_producer_;
     ++producer.stamp.epoch;
     return producer.stamp;
   }
 
   Result<std::uint64_t> sent_by(std::uint32_t partition, std::string_view name) override {
+    forget_quiet();
     const auto& producers = partitions_.at(partition).producers;
     const auto found = producers.find(std::string(name));
     return found == producers.end() ? 0 : found->second.stamp.sequence;
@@ -60,12 +70,14 @@ class MemorySink final : public Sink, public SinkProducers {
     if (index >= partitions_.size()) return fail(Remedy::stop, "partition", "no such partition");
     if (before_) ONCE_TRY(before_());
     if (recognises_ != Recognises::by_stamp) return append_all(partitions_[index], messages);
+    forget_quiet();
     if (refusal_)
       for (const Message& message : messages) ONCE_TRY(refusal_(message));
     Partition& partition = partitions_[index];
     Receipt receipt;
     for (auto& [name, producer] : partition.producers) {
       if (producer.stamp.producer != stamp.producer) continue;
+      producer.seen_ms = now_ms();
       if (stamp.epoch < producer.stamp.epoch) return fail(Remedy::stop, "fenced", name);
       if (stamp.sequence > producer.stamp.sequence) return fail(Remedy::retry, "gap", name);
       receipt.offset = producer.stamp.sequence > stamp.sequence
@@ -106,6 +118,7 @@ class MemorySink final : public Sink, public SinkProducers {
   struct Producer {
     Stamp stamp;  // `sequence` is the next one
     std::optional<std::uint64_t> last_digest = std::nullopt;
+    std::int64_t seen_ms = 0;
   };
   struct Partition {
     std::vector<Message> messages;
@@ -128,6 +141,16 @@ class MemorySink final : public Sink, public SinkProducers {
   }
 
   const Recognises recognises_;
+  std::int64_t now_ms() const { return clock_ == nullptr ? 0 : clock_->now_ms(); }
+  void forget_quiet() {
+    if (clock_ == nullptr) return;
+    for (Partition& partition : partitions_)
+      std::erase_if(partition.producers,
+                    [&](const auto& known) { return known.second.seen_ms + kept_ms_ <= now_ms(); });
+  }
+
+  Clock* clock_ = nullptr;
+  std::int64_t kept_ms_ = 0;
   std::vector<Partition> partitions_;
   std::uint64_t last_producer_ = 0;
   std::size_t appends_ = 0;

@@ -130,6 +130,9 @@ Status MemoryStore::correct(std::string_view scope, const Correction& correction
       scope_at(scope).horizon_held = false;
     } else if (const auto* restart = std::get_if<RestartDestination>(&correction)) {
       restart_destination(restart->destination);
+    } else if (const auto* pending = std::get_if<DropPending>(&correction)) {
+      state_.outbox.erase(pending->destination);
+      restart_destination(pending->destination);
     } else {
       state_.scopes.erase(std::string(scope));
     }

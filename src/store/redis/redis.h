@@ -141,8 +141,8 @@ class RedisStore final : public Store,
   Status correct(std::string_view scope, const Correction& correction,
                  std::string_view reason) override;
   Status set_position(std::string_view scope, const SetPosition& to, std::string_view reason);
-  Status restart_destination(std::string_view scope, const RestartDestination& restart,
-                             std::string_view reason);
+  Status restart_destination(std::string_view scope, const std::string& destination,
+                             const Correction& correction, std::string_view reason);
   Status drop_scope(std::string_view scope, std::string_view reason);
   Result<std::vector<std::string>> parked_ids(std::string_view scope,
                                               std::span<const std::int64_t> numbers);

@@ -93,15 +93,16 @@ Status RedisStore::set_position(std::string_view scope, const SetPosition& to,
   return {};
 }
 
-Status RedisStore::restart_destination(std::string_view scope, const RestartDestination& restart,
-                                       std::string_view reason) {
-  const std::string& destination = restart.destination;
-  RedisCall call = script(books(), redis_scripts::restart_destination,
-                          {books().key("scopes"), books().key("positions", relay_scope),
-                           books().key("operations", scope), books().key("routes", destination),
-                           books().key("sequences", destination)});
+Status RedisStore::restart_destination(std::string_view scope, const std::string& destination,
+                                       const Correction& correction, std::string_view reason) {
+  RedisCall call =
+      script(books(), redis_scripts::restart_destination,
+             {books().key("scopes"), books().key("positions", relay_scope),
+              books().key("operations", scope), books().key("routes", destination),
+              books().key("sequences", destination), books().key("outbox", destination)});
   call.add(scope).add(relay_scope).add(destination);
-  call.add(action_of(restart)).add(subject_of(restart, scope)).add(reason);
+  call.add(action_of(correction)).add(subject_of(correction, scope)).add(reason);
+  call.add(std::holds_alternative<DropPending>(correction) ? "drop" : "keep");
   ONCE_TRY(ask(call, RedisStage::write));
   return {};
 }
@@ -141,7 +142,9 @@ Status RedisStore::correct(std::string_view scope, const Correction& correction,
     return write_horizon(scope, 0, redis_scripts::release_horizon,
                          {action_of(correction), subject_of(correction, scope), reason});
   if (const auto* restart = std::get_if<RestartDestination>(&correction))
-    return restart_destination(scope, *restart, reason);
+    return restart_destination(scope, restart->destination, correction, reason);
+  if (const auto* pending = std::get_if<DropPending>(&correction))
+    return restart_destination(scope, pending->destination, correction, reason);
   return drop_scope(scope, reason);
 }
 

@@ -560,16 +560,19 @@ log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])
 return {'ok'}
 )lua");
 
-// keys: scopes, positions of the relay, operations, routes, sequences. words: 2 scope, 3 relay's
-// scope, 4 destination, 5 action, 6 subject, 7 reason.
+// keys: scopes, positions of the relay, operations, routes, sequences, outbox. words: 2 scope, 3
+// relay's scope, 4 destination, 5 action, 6 subject, 7 reason, 8 `drop` or `keep` what is pending.
+// The empty stream stays, since it counts the rows.
 const RedisScript restart_destination = made_of(R"lua(
 local offset, fence, rest = position_at(KEYS[2], ARGV[4])
 local operation = last_number(KEYS[3])
+redis.call('XLEN', KEYS[6])
 redis.call('SCARD', KEYS[1])
 redis.call('HLEN', KEYS[4])
 redis.call('HLEN', KEYS[5])
 redis.call('SADD', KEYS[1], ARGV[2], ARGV[3])
 redis.call('DEL', KEYS[4], KEYS[5])
+if ARGV[8] == 'drop' then redis.call('XTRIM', KEYS[6], 'MAXLEN', 0) end
 redis.call('HSET', KEYS[2], ARGV[4],
   digits(offset + 1) .. ' ' .. next_fence(fence) .. ' ' .. rest)
 log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])

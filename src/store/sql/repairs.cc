@@ -141,6 +141,11 @@ Status ServerStore::correct(std::string_view scope, const Correction& correction
       ONCE_TRY(connection.send("UPDATE once_horizon SET held = 0 WHERE scope = ?", {number}));
     if (const auto* restart = std::get_if<RestartDestination>(&correction))
       ONCE_TRY(restart_destination(connection, restart->destination));
+    if (const auto* pending = std::get_if<DropPending>(&correction)) {
+      ONCE_TRY(restart_destination(connection, pending->destination));  // fences the relay first
+      ONCE_TRY(connection.send("DELETE FROM once_outbox WHERE destination = ?",
+                               {ONCE_TRY(number_of(pending->destination))}));
+    }
     if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(connection, number));
     ONCE_TRY(log_operation(connection, log, action_of(correction), subject_of(correction, scope),
                            reason));

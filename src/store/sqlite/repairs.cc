@@ -131,6 +131,11 @@ Status SqliteStore::correct(std::string_view scope, const Correction& correction
       ONCE_TRY(writer.run("UPDATE once_horizon SET held = 0 WHERE scope = ?", {number}));
     if (const auto* restart = std::get_if<RestartDestination>(&correction))
       ONCE_TRY(restart_destination(writer, *restart));
+    if (const auto* pending = std::get_if<DropPending>(&correction)) {
+      const std::int64_t name = ONCE_TRY(names_.number_of(writer, pending->destination));
+      ONCE_TRY(writer.run("DELETE FROM once_outbox WHERE destination = ?", {name}));
+      ONCE_TRY(restart_destination(writer, {pending->destination}));
+    }
     if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(writer, number));
     const std::int64_t log = ONCE_TRY(names_.number_of(writer, log_scope_of(correction, scope)));
     ONCE_TRY(log_operation(log, action_of(correction), subject_of(correction, scope), reason));

@@ -211,10 +211,11 @@ Event Client::answer_to(const Request& request, steady_clock::time_point deadlin
 }
 
 // Asked again with more and more patience: a call that waits hears no complaints.
-Result<Metadata> Client::metadata(rd_kafka_topic_t* one, bool all, std::string_view what) {
+Result<Metadata> Client::metadata(rd_kafka_topic_t* one, bool all, std::string_view what,
+                                  int wait_ms) {
   forget_complaints();
   const auto began = steady_clock::now();
-  const auto deadline = began + std::chrono::milliseconds(answer_ms);
+  const auto deadline = began + std::chrono::milliseconds(wait_ms);
   const rd_kafka_metadata_t* found = nullptr;
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
   for (int step_ms = 250; steady_clock::now() < deadline; step_ms *= 2) {
@@ -239,12 +240,12 @@ Status Client::reach() {
 
 Result<Metadata> Client::topics() { return metadata(nullptr, true, "list the topics"); }
 
-Result<std::uint32_t> Client::partition_count(const std::string& topic) {
+Result<std::uint32_t> Client::partition_count(const std::string& topic, int wait_ms) {
   constexpr std::string_view what = "look up the topic";
   const std::unique_ptr<rd_kafka_topic_t, Free<rd_kafka_topic_destroy>> handle(
       rd_kafka_topic_new(handle_, topic.c_str(), nullptr));
   if (!handle) return fail(error(rd_kafka_last_error(), "name the topic"));
-  const Metadata found = ONCE_TRY(metadata(handle.get(), false, what));
+  const Metadata found = ONCE_TRY(metadata(handle.get(), false, what, wait_ms));
   for (int i = 0; i < found->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& one = found->topics[i];
     if (topic != one.topic) continue;

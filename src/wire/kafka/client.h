@@ -75,7 +75,7 @@ class Client {
   // All topics of the cluster.
   Result<Metadata> topics();
   // How many partitions a topic has; one that does not exist is an error.
-  Result<std::uint32_t> partition_count(const std::string& topic);
+  Result<std::uint32_t> partition_count(const std::string& topic, int wait_ms = answer_ms);
   // How often a connection to a broker has ended. Whatever arrives over the next connection is
   // counted after its loss was.
   std::uint64_t losses() const { return losses_; }
@@ -85,7 +85,8 @@ class Client {
  private:
   Client(const Address& address, void* opaque);
   // Of one topic, of all, or of none.
-  Result<Metadata> metadata(rd_kafka_topic_t* one, bool all, std::string_view what);
+  Result<Metadata> metadata(rd_kafka_topic_t* one, bool all, std::string_view what,
+                            int wait_ms = answer_ms);
   // The answer to one request; empty when there is none in time.
   Event answer_to(const Request& request, std::chrono::steady_clock::time_point deadline);
   // What the brokers have complained about since `forget_complaints`.

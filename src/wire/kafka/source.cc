@@ -191,8 +191,18 @@ PartitionList KafkaSource::all_partitions() const {
   return all;
 }
 
+// Partitions may be added, and other members of the group may have them.
+Status KafkaSource::look_for_more_partitions() {
+  for (auto& [name, topic] : topics_) {
+    const std::uint32_t count = ONCE_TRY(client_->partition_count(name, ends_ms));
+    topic.partition_count = std::max(topic.partition_count, count);
+  }
+  return {};
+}
+
 // One request to each leader: a time that is the mark of the end is answered with the end.
 Result<std::vector<PartitionEnd>> KafkaSource::ends() {
+  ONCE_TRY(look_for_more_partitions());
   const PartitionList all = all_partitions();
   for (int i = 0; i < all->cnt; ++i) all->elems[i].offset = RD_KAFKA_OFFSET_END;
   const rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(client_->get(), all.get(), ends_ms);

@@ -88,6 +88,7 @@ class KafkaSource final : public Source, public SourceReplay {
                          rd_kafka_topic_partition_list_t* partitions, void* opaque);
   static void woken(rd_kafka_t*, void* opaque);
 
+  Status look_for_more_partitions();
   PartitionList all_partitions() const;
   std::string_view name_of(const rd_kafka_topic_partition_t& place);
   void announce(bool assign, const rd_kafka_topic_partition_list_t& partitions);

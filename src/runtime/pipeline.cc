@@ -25,7 +25,6 @@
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
 #include "runtime/lease_keeper.h"
-#include "runtime/name_list.h"
 #include "runtime/watermark.h"
 #include "runtime/witness.h"
 
@@ -356,7 +355,7 @@ Result<bool> ThreadedPipeline::check_witnesses() {
 void ThreadedPipeline::tell_handover() {
   const auto tell = [this](EventKind kind, std::string_view verb, std::vector<std::string>& names) {
     if (names.empty()) return;
-    const std::string list = name_list(names);
+    const std::string list = list_of(names);
     events_.tell({.severity = Severity::info,
                   .kind = kind,
                   .text = fmt::format("{} {}", verb, list),

@@ -49,7 +49,9 @@ function(once_add_cache_options target)
 endfunction()
 
 function(once_add_options target)
-  target_compile_options(${target} PRIVATE ${once_warnings} ${ARGN})
+  # Position-independent, for the shared library. Nobody replaces a function of it by one of his own.
+  target_compile_options(${target} PRIVATE ${once_warnings} -fPIC -fno-semantic-interposition
+    ${ARGN})
   if(ONCE_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${ONCE_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all -g1)

@@ -1,7 +1,9 @@
-# Headers, static libraries, the binary; find_package(once COMPONENTS ...) and pkg-config.
+# Headers, static libraries, one shared library, the binary with its manual pages and completions;
+# find_package(once COMPONENTS ...) and pkg-config.
 #
 # Each component has an export set of its own, so that a program that asks for `memory` needs none
-# of the packages of `sqlite`.
+# of the packages of `sqlite`. What is installed is in one of three parts, the packages of `make
+# package`: binary, library, development.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -50,6 +52,7 @@ Cflags: ${cflags}
   install(FILES ${file} DESTINATION ${once_pc_dir})
 endfunction()
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/once DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(TARGETS once_contract EXPORT once_contract)
@@ -103,8 +106,38 @@ list(TRANSFORM once_installed PREPEND once- OUTPUT_VARIABLE once_all_pc)
 list(JOIN once_all_pc " " once_all_pc)
 once_write_pc(once "${PROJECT_DESCRIPTION}" "${once_all_pc}" "" "")
 
+# The shared library holds all components. What is not of namespace once is not for others.
+set(once_symbols ${PROJECT_SOURCE_DIR}/cmake/once_symbols.map)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/once_shared.cc CONTENT "// All of it is in archives.\n")
+add_library(once_shared SHARED ${PROJECT_BINARY_DIR}/once_shared.cc)
+set_target_properties(once_shared PROPERTIES OUTPUT_NAME once EXPORT_NAME shared
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  LINK_DEPENDS ${once_symbols})
+set(once_archives)
+set(once_links)
+foreach(component ${once_installed})
+  list(APPEND once_archives $<TARGET_FILE:once_${component}>)
+  add_dependencies(once_shared once_${component})
+  get_target_property(links once_${component} ONCE_LINK)
+  list(APPEND once_links ${links})
+endforeach()
+list(REMOVE_DUPLICATES once_links)
+foreach(link ${once_links})  # their targets are only known in the folders that use them
+  if(DEFINED once_package_of_${link})
+    find_package(${once_package_of_${link}} REQUIRED)
+  endif()
+endforeach()
+target_link_libraries(once_shared PUBLIC once_contract
+  PRIVATE -Wl,--whole-archive ${once_archives} -Wl,--no-whole-archive ${once_links})
+target_link_options(once_shared PRIVATE LINKER:--version-script=${once_symbols} LINKER:-z,defs)
+add_dependencies(product once_shared)
+install(TARGETS once_shared EXPORT once_shared
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+install(EXPORT once_shared NAMESPACE once:: FILE once_shared.cmake DESTINATION ${once_cmake_dir})
+once_write_pc(once-shared "${PROJECT_DESCRIPTION}" "once-contract" "-L\${libdir} -lonce" "")
+
 if(TARGET once)
-  install(TARGETS once RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  include(documents)
 endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onceConfig.cmake.in

@@ -87,7 +87,7 @@ inline void take(Status&&) {}
 // May be nested, also in lambdas.
 // clang-format off
 #define ONCE_TRY(expression)                                                 \
-  ({                                                                         \
+  __extension__({                                                            \
     _Pragma("GCC diagnostic push")                                           \
     _Pragma("GCC diagnostic ignored \"-Wshadow\"")                           \
     auto once_result_ = (expression);                                        \

@@ -96,7 +96,9 @@ class Source {
   [[nodiscard]] virtual Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) = 0;
 
   // These effects are committed: the source may forget them. Only a hint for a replayable source.
-  // An ordered source may take the last delivery of a partition for all before it.
+  // An ordered source may take the last delivery of a partition for all before it. After an error
+  // of the remedy `retry` or `recheck` the pipeline goes on: what was not heard of is delivered
+  // again.
   [[nodiscard]] virtual Status ack(std::span<const Delivery> done) = 0;
 
   // These were not handled: the source may deliver them again, here or elsewhere, after `delay_ms`

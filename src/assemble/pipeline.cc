@@ -107,6 +107,9 @@ Result<Checked> check(const Plan& plan, operate::Patience& patience, SharedStore
   const SourceTraits source = checked.parts.source->traits();
   operate::Findings found = ONCE_TRY(operate::check_job(job_of(plan, checked.parts)));
   checked.findings.warnings = source.warnings;
+  for (const SinkTraits& sink : checked.parts.sinks)
+    checked.findings.warnings.insert(checked.findings.warnings.end(), sink.warnings.begin(),
+                                     sink.warnings.end());
   std::move(found.warnings.begin(), found.warnings.end(),
             std::back_inserter(checked.findings.warnings));
   checked.findings.unchecked = checked.parts.unchecked;

@@ -113,7 +113,7 @@ Result<operate::OpenedJob> open_bridge(const BridgeFlags& flags, const PipelineO
   const SinkTraits sink = ONCE_TRY(sink_traits_of(flags.to));
   const std::string promise = ONCE_TRY(verify(parts->source->traits(), parts->state->traits(),
                                               job.handler, options, std::span(&sink, 1)));
-  tell_warnings(*parts->source, log);
+  tell_warnings(parts->source->traits(), std::span(&sink, 1), log);
   log.tell(Severity::info, "promise", fmt::format("once bridge: {}", promise));
   return operate::OpenedJob{parts, std::move(job)};
 }

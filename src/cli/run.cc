@@ -102,7 +102,7 @@ Result<int> look_at_plans(const RunFlags& flags, const std::vector<Plan>& plans,
 Result<operate::OpenedJob> open_job(const Plan& plan, operate::Patience& patience,
                                     assemble::SharedStores& stores, RunLog& log) {
   assemble::Opened opened = ONCE_TRY(assemble::open(plan, patience, stores));
-  tell_warnings(*opened.parts->source, log);
+  tell_warnings(opened.parts->source->traits(), opened.parts->sinks, log);
   const std::string& promise = opened.parts->promise;
   log.tell(Severity::info, "promise",
            plan.name.empty() ? fmt::format("{}: {}", plan.file, promise) : promise);

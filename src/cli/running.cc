@@ -290,9 +290,11 @@ Observer log_to(Output& output) {
   return [&output](const Event& event) { output.log(line_of(event)); };
 }
 
-void tell_warnings(const Source& source, RunLog& log) {
-  for (const std::string& warning : source.traits().warnings)
-    log.tell(Severity::warning, "source", warning);
+void tell_warnings(const SourceTraits& source, std::span<const SinkTraits> sinks, RunLog& log) {
+  for (const std::string& warning : source.warnings) log.tell(Severity::warning, "source", warning);
+  for (const SinkTraits& sink : sinks)
+    for (const std::string& warning : sink.warnings)
+      log.tell(Severity::warning, "destination", warning);
 }
 
 Result<int> run_until_stopped(std::vector<RunningPipeline> pipelines,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/sink.h>
 #include <once/source.h>
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +44,8 @@ class RunLog {
   virtual void tell(Severity severity, std::string_view kind, std::string_view text) = 0;
 };
 
-// Tells what a person should know about the source before relying on it.
-void tell_warnings(const Source& source, RunLog& log);
+// Tells what a person should know about the source and the destinations before relying on them.
+void tell_warnings(const SourceTraits& source, std::span<const SinkTraits> sinks, RunLog& log);
 
 // A pipeline to run.
 struct RunningPipeline {

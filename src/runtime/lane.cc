@@ -291,7 +291,7 @@ void Lane::retire(Step& step) {
   for (auto& task : tasks_) {
     if (!task->is_done()) continue;
     step.worked = true;
-    keep_deliveries(*task, [](const Item& item) { return !item.apart; });
+    if (!parts_.ordered) keep_deliveries(*task, [](const Item& item) { return !item.apart; });
     if (!task->batch.deliveries.empty()) step.finished.push_back(std::move(task->batch));
     task.reset();
   }

@@ -30,6 +30,12 @@ class LeaseKeeper {
     for (const Delivery& delivery : deliveries) held_.erase(name_of(delivery));
   }
 
+  // Another owns the partition, or nobody does.
+  void drop(std::string_view partition) {
+    std::erase_if(held_,
+                  [partition](const auto& held) { return held.first.partition == partition; });
+  }
+
   // To be called often. After an error what was due is due again.
   [[nodiscard]] Status step(std::int64_t now_ns) {
     if (leases_ == nullptr || now_ns < look_at_ns_) return {};

@@ -14,6 +14,7 @@
 #include "store/memory/memory.h"
 #include "testing/bank.h"
 #include "testing/effects.h"
+#include "testing/memory_queue.h"
 #include "testing/script_source.h"
 
 namespace once {
@@ -246,6 +247,37 @@ TEST_F(OutsideTest, H21_a_message_that_another_owner_runs_is_waited_for) {
   run(handler_of(Keyed{paying(bank)}));  // its lease runs out, then it is ours
   EXPECT_EQ(bank.paid(), numbered(40));
   EXPECT_EQ(std::get<Execute>(taken).ticket.done().error().tag, "superseded");
+}
+
+// Of a source without order the others need not wait with it.
+TEST_F(OutsideTest, a_message_that_another_owner_runs_holds_back_no_other_of_a_queue) {
+  const auto queue = std::make_shared<testing::MemoryQueue>(system_clock());
+  for (const std::string& id : numbered(40)) queue->send({.id = id, .timestamp_ms = 1000});
+  testing::QueueSource source(queue);
+  auto claims = Claims::make(store_, {}).value();
+  auto verdict = claims->begin("bank", {.id = "m5"});
+  ASSERT_TRUE(std::holds_alternative<Execute>(verdict));
+  Ticket& elsewhere = std::get<Execute>(verdict).ticket;
+  Bank bank;
+  options_.retention_ms = -1;
+  auto pipeline = Pipeline::make(source, store_, handler_of(Keyed{paying(bank)}), options_).value();
+  std::thread running([&] {
+    const Status done = pipeline->run();
+    EXPECT_TRUE(done) << done.error().text;
+  });
+  for (int i = 0; i < 10'000 && queue->acknowledged().size() < 39; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(queue->acknowledged().size(), 39u) << "all others were handled while it was run";
+  ASSERT_TRUE(elsewhere.release("given up"));
+  running.join();
+  std::vector<std::string> paid = bank.paid();
+  ASSERT_EQ(paid.size(), 40u);
+  EXPECT_EQ(paid.back(), "m5");
+  std::vector<std::string> expected = numbered(40);
+  std::sort(paid.begin(), paid.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(paid, expected);
+  EXPECT_EQ(pipeline->statistics().parked, 0u) << "to wait for another is no failed attempt";
 }
 
 TEST_F(OutsideTest, promises_that_cannot_be_kept_do_not_start) {

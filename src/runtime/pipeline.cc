@@ -123,6 +123,7 @@ class ThreadedPipeline final : public Pipeline {
   Status collect_news();
   Status finished(const Batch& batch);
   Status given_back(const Lane::GivenBack& message);
+  Status heard(const Status& told) const;
   void identified(const Lane::Births& births);
   void extend_leases();
   Status advance_watermarks();
@@ -215,7 +216,7 @@ void ThreadedPipeline::start_lanes() {
                         .may_wait = &may_wait_,
                         .ordered = keeps_order(),
                         .waiting_max = waiting_max(),
-                        .gives_back = traits_.delay_ms_max > 0};
+                        .gives_back = traits_.delay_ms_max > 0 && !acks_first()};
   const auto identify =
       options_.lanes > 1 ? LaneThread::Identify::by_lane : LaneThread::Identify::by_poller;
   for (std::size_t i = 0; i < options_.lanes; ++i)
@@ -438,6 +439,7 @@ Status ThreadedPipeline::revoked(std::string_view name) {
   handover_.revoked.emplace_back(name);
   for (const auto& lane : lanes_) lane->disown(std::string(name));
   forgetter_.disown(name);
+  lease_keeper_.drop(name);
   if (const auto found = partitions_.find(name); found != partitions_.end())
     partitions_.erase(found);
   return {};
@@ -445,7 +447,7 @@ Status ThreadedPipeline::revoked(std::string_view name) {
 
 Status ThreadedPipeline::dispatch(Batch batch) {
   const auto found = partitions_.find(batch.partition);
-  if (found == partitions_.end()) return source_.release(batch.deliveries);
+  if (found == partitions_.end()) return heard(source_.release(batch.deliveries));
   Partition& partition = found->second;
   ONCE_TRY(partition.witness.check(options_.scope, batch));
   partition.delivered_end = std::max(partition.delivered_end, batch.end_offset);
@@ -537,15 +539,19 @@ void ThreadedPipeline::identified(const Lane::Births& births) {
     found->second.watermark.identified(tag, born_ms);
 }
 
-// It comes again, here or elsewhere. The source goes on even if it did not hear of it: what is not
-// acknowledged comes again in any case.
+// What the source did not hear of comes again in any case, and is known then.
+Status ThreadedPipeline::heard(const Status& told) const {
+  return told || is_final(told.error()) ? told : Status{};
+}
+
+// It comes again, here or elsewhere.
 Status ThreadedPipeline::given_back(const Lane::GivenBack& message) {
   lease_keeper_.let_go(message.batch.deliveries);
   if (const auto found = partitions_.find(message.batch.partition); found != partitions_.end())
     for (const Delivery& delivery : message.batch.deliveries)
       found->second.watermark.given_back(tag_of(delivery));
-  return source_.release(message.batch.deliveries,
-                         std::min(message.delay_ms, traits_.delay_ms_max));
+  return heard(
+      source_.release(message.batch.deliveries, std::min(message.delay_ms, traits_.delay_ms_max)));
 }
 
 // An error changes nothing: what is due is due again, and what is away is told by a poll.
@@ -571,7 +577,7 @@ Status ThreadedPipeline::finished(const Batch& batch) {
     for (const Delivery& delivery : batch.deliveries)
       partition.watermark.settled_apart(tag_of(delivery));
   if (acks_first()) return {};
-  ONCE_TRY(source_.ack(batch.deliveries));
+  ONCE_TRY(heard(source_.ack(batch.deliveries)));
   ONCE_POINT(lane_after_ack);
   return {};
 }
@@ -590,7 +596,7 @@ Status ThreadedPipeline::advance_watermarks() {
     Delivery last;
     last.partition = name;
     last.offset = *moved - 1;
-    ONCE_TRY(source_.ack(std::span(&last, 1)));
+    ONCE_TRY(heard(source_.ack(std::span(&last, 1))));
   }
   return {};
 }
@@ -765,7 +771,7 @@ Status ThreadedPipeline::shut_down(Status outcome) {
   for (const Batch& batch : undone) {
     if (Lane::is_deferred(batch)) continue;  // it waits in the store, as before
     lease_keeper_.let_go(batch.deliveries);
-    const Status released = source_.release(batch.deliveries);
+    const Status released = heard(source_.release(batch.deliveries));
     if (!released && outcome) outcome = released;
   }
   lanes_.clear();

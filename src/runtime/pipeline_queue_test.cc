@@ -215,6 +215,57 @@ TEST_F(PipelineQueue, several_lanes_find_out_for_themselves_what_messages_are) {
   }
 }
 
+// A queue that does not hear of every third ack.
+class DeafQueue final : public Source {
+ public:
+  explicit DeafQueue(std::shared_ptr<MemoryQueue> queue) : inner_(std::move(queue)) {}
+
+  SourceTraits traits() const override { return inner_.traits(); }
+  Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override {
+    return inner_.poll(count_max, wait_ms);
+  }
+  Status ack(std::span<const Delivery> done) override {
+    if (++acks_ % 3 != 0) return inner_.ack(done);
+    return fail(Remedy::retry, "away", "the broker does not answer");
+  }
+  Status release(std::span<const Delivery> undone, std::int64_t delay_ms) override {
+    return inner_.release(undone, delay_ms);
+  }
+  SourceLeases* leases() override { return inner_.leases(); }
+
+ private:
+  QueueSource inner_;
+  int acks_ = 0;
+};
+
+TEST_F(PipelineQueue, an_ack_that_fails_ends_nothing_and_doubles_nothing) {
+  make_queue({.lease_ms = 60});
+  send(20);
+  DeafQueue source(queue_);
+  PipelineOptions asked = options(2);
+  asked.batch_count_max = 4;
+  asked.stop_at_end = false;
+  auto pipeline =
+      Pipeline::make(
+          source, store_,
+          each([&](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
+            ONCE_TRY(write_effect(delivery, transaction));
+            return applied();
+          }),
+          asked)
+          .value();
+  std::thread running([&] {
+    const Status ran = pipeline->run();
+    EXPECT_TRUE(ran) << ran.error().text;
+  });
+  EXPECT_TRUE(wait_until([&] { return queue_->acknowledged().size() == 20; }));
+  pipeline->stop();
+  running.join();
+  EXPECT_EQ(pipeline->statistics().applied, 20u);
+  EXPECT_GT(pipeline->statistics().duplicates, 0u);
+  expect_each_once(20);
+}
+
 TEST_F(PipelineQueue, at_most_once_acknowledges_before_the_work) {
   send(5);
   PipelineOptions asked = options(2);

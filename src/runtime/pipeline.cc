@@ -25,6 +25,7 @@
 #include "runtime/forgetter.h"
 #include "runtime/lane_thread.h"
 #include "runtime/lease_keeper.h"
+#include "runtime/spread.h"
 #include "runtime/watermark.h"
 #include "runtime/witness.h"
 
@@ -117,9 +118,6 @@ class ThreadedPipeline final : public Pipeline {
   std::vector<Batch> parts_by_key(const Batch& batch) const;
   Result<bool> hand_out_due(bool now = false);
   void push(std::size_t lane, Batch batch, std::int64_t end_offset, Partition& partition);
-  std::size_t waiting_max() const;
-  std::size_t poll_count_max() const;
-  std::size_t least_loaded_lane();
   Status collect_news();
   Status finished(const Batch& batch);
   Status given_back(const Lane::GivenBack& message);
@@ -215,26 +213,12 @@ void ThreadedPipeline::start_lanes() {
                         .source = traits_.name,
                         .may_wait = &may_wait_,
                         .ordered = keeps_order(),
-                        .waiting_max = waiting_max(),
+                        .waiting_max = waiting_max_per_lane(traits_, options_),
                         .gives_back = traits_.delay_ms_max > 0 && !acks_first()};
   const auto identify =
       options_.lanes > 1 ? LaneThread::Identify::by_lane : LaneThread::Identify::by_poller;
   for (std::size_t i = 0; i < options_.lanes; ++i)
     lanes_.push_back(std::make_unique<LaneThread>(parts, identify, [this] { wake(); }));
-}
-
-// Messages that wait are unacknowledged: of a source that limits these, at most half of them wait.
-std::size_t ThreadedPipeline::waiting_max() const {
-  if (traits_.unacknowledged_max == 0) return options_.waiting_max;
-  return std::clamp<std::size_t>(traits_.unacknowledged_max / 2 / options_.lanes, 1,
-                                 options_.waiting_max);
-}
-
-// Of a source without order that gives only so many, each lane gets its part.
-std::size_t ThreadedPipeline::poll_count_max() const {
-  if (keeps_order() || traits_.unacknowledged_max == 0) return options_.batch_count_max;
-  const std::size_t part = traits_.unacknowledged_max / options_.lanes;
-  return std::clamp<std::size_t>(part, 1, options_.batch_count_max);
 }
 
 Status ThreadedPipeline::run() {
@@ -276,7 +260,9 @@ Status ThreadedPipeline::loop() {
     ONCE_TRY(hand_out_due());
     const bool full = !has_room();
     if (full) wait_for_lanes();
-    const std::size_t count_max = full ? 0 : poll_count_max();
+    const std::size_t count_max = full            ? 0
+                                  : keeps_order() ? options_.batch_count_max
+                                                  : poll_count_max(traits_, options_);
     auto batch = source_.poll(count_max, options_.batch_wait_ms);
     if (batch) {
       check_batch(*batch, traits_.ordered, count_max);
@@ -463,23 +449,10 @@ Status ThreadedPipeline::dispatch(Batch batch) {
     dispatch_by_key(std::move(batch), partition);
   } else {
     const std::int64_t end_offset = batch.end_offset;
-    const std::size_t lane = keeps_order() ? partition.lane : least_loaded_lane();
+    const std::size_t lane = keeps_order() ? partition.lane : least_loaded(lanes_, next_lane_++);
     push(lane, std::move(batch), end_offset, partition);
   }
   return {};
-}
-
-// Of several the next one in turn.
-std::size_t ThreadedPipeline::least_loaded_lane() {
-  std::size_t best = next_lane_++ % lanes_.size();
-  std::size_t best_queued = lanes_[best]->queued();
-  for (std::size_t i = 0; i < lanes_.size() && best_queued > 0; ++i) {
-    const std::size_t queued = lanes_[i]->queued();
-    if (queued >= best_queued) continue;
-    best = i;
-    best_queued = queued;
-  }
-  return best;
 }
 
 // Messages of one key go to one lane; all lanes share the batch's memory.

@@ -41,7 +41,8 @@ using Wakeup = std::function<void(Result<std::int64_t>)>;
 //
 // Completions and wake-ups are called on the executor with no lock held, those of one partition one
 // after the other; only a completion whose original has to be looked up may be late. `close` and
-// the destructor call what is left. They may call anything here but those two.
+// the destructor call what is left. They may call anything here but those two, and must not append
+// once the destructor has begun. The executor outlives this.
 class GroupCommit {
  public:
   // Without an executor there are only the calls that wait.

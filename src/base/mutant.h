@@ -55,8 +55,9 @@ enum class Mutant : std::uint8_t {
   raw_sequence_not_widened,       // a new epoch's first batch is taken for an old one
   completion_before_durability,   // a completion is called when the append is staged
   wakeup_lost,                    // what came between a reader's look and its subscription
-  waiting_blocks_lane,       // of a source without order, a message that waits holds others back
-  old_session_acknowledges,  // an ack of a lost channel means another message of the next one
+  waiting_blocks_lane,        // of a source without order, a message that waits holds others back
+  old_session_acknowledges,   // an ack of a lost channel means another message of the next one
+  producer_id_per_partition,  // a name has another id in each partition of its topic
   count_
 };
 

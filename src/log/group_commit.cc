@@ -86,12 +86,9 @@ bool GroupCommit::lead(Lock& lock) {
   wanted_ = staged_;
   staged_ = 0;
   if (taken) {
-    lock.unlock();
     const std::int64_t begin_ns = clock_.ticks_ns();
-    const Status flushed = partition_->flush();
-    const std::int64_t end_ns = clock_.ticks_ns();
-    lock.lock();
-    sync_ns_ = end_ns - begin_ns;
+    const Status flushed = flush(lock);
+    sync_ns_ = clock_.ticks_ns() - begin_ns;
     partition_->land(flushed);
   }
   leading_ = false;
@@ -100,6 +97,24 @@ bool GroupCommit::lead(Lock& lock) {
   landed_.notify_all();
   schedule();
   return true;
+}
+
+// Without the lock. A simulated process that dies in it can never be closed.
+Status GroupCommit::flush(Lock& lock) {
+  struct Flushing {
+    GroupCommit& commit;
+    Lock& lock;
+    bool has_returned = false;
+    ~Flushing() {
+      lock.lock();
+      commit.is_abandoned_ = !has_returned;
+    }
+  };
+  lock.unlock();
+  Flushing flushing{*this, lock};
+  Status flushed = partition_->flush();
+  flushing.has_returned = true;
+  return flushed;
 }
 
 // Has somebody write and call, if there is anything to write or to call. Needs the lock.
@@ -295,9 +310,9 @@ void GroupCommit::append(const Append& append, Completion done) {
   add(std::move(waiter));
 }
 
-Result<Stamp> GroupCommit::enter(std::string_view name) {
+Result<Stamp> GroupCommit::enter(std::string_view name, const Identity& wanted) {
   Lock lock(mutex_);
-  const auto ticket = ONCE_TRY(partition_->stage_entry(name));
+  const auto ticket = ONCE_TRY(partition_->stage_entry(name, wanted));
   ONCE_TRY(wait(lock, ticket));
   return ticket.verdict.stamp;
 }
@@ -360,6 +375,21 @@ void GroupCommit::wake_readers() {
 
 // --- the rest
 
+Identity GroupCommit::identity_of(std::string_view producer) {
+  const Lock lock(mutex_);
+  return partition_->identity_of(producer);
+}
+
+bool GroupCommit::knows(std::uint64_t producer) {
+  const Lock lock(mutex_);
+  return partition_->knows(producer);
+}
+
+std::map<std::string, std::uint64_t, std::less<>> GroupCommit::producers() {
+  const Lock lock(mutex_);
+  return partition_->durable_producers().names();
+}
+
 PartitionInfo GroupCommit::info() {
   Lock lock(mutex_);
   landed_.wait(lock, [&] { return !leading_; });
@@ -394,6 +424,7 @@ Status GroupCommit::close() {
   Status closed;
   {
     Lock lock(mutex_);
+    if (is_abandoned_) return fail(Remedy::recheck, "closed", "it ended while it was written");
     while (leading_ || partition_->has_pending())
       if (!lead(lock)) landed_.wait(lock);
     closed = partition_->close();

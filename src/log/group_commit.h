@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,7 +41,8 @@ using Wakeup = std::function<void(Result<std::int64_t>)>;
 //
 // Completions and wake-ups are called on the executor with no lock held, those of one partition one
 // after the other; only a completion whose original has to be looked up may be late. `close` and
-// the destructor call what is left. They may call anything here but those two.
+// the destructor call what is left. They may call anything here but those two, and must not append
+// once the destructor has begun. The executor outlives this.
 class GroupCommit {
  public:
   // Without an executor there are only the calls that wait.
@@ -52,7 +54,7 @@ class GroupCommit {
 
   // Durable when they return. Messages that are too many or too large for one group are appended in
   // several. The verdict has each message, the receipt only their sum.
-  [[nodiscard]] Result<Stamp> enter(std::string_view name);
+  [[nodiscard]] Result<Stamp> enter(std::string_view name, const Identity& wanted = {});
   [[nodiscard]] Result<Verdict> append(const Append& append);
   [[nodiscard]] Result<Receipt> append(const Stamp& stamp, std::span<const Message> messages) {
     return ONCE_TRY(append(Append{.stamp = stamp, .messages = messages})).receipt();
@@ -72,6 +74,12 @@ class GroupCommit {
   // Durable record batches as they are on disk; see Reader::locate. Reads without the lock of the
   // partition, so appends go on meanwhile.
   [[nodiscard]] Result<StoredBatches> locate(std::int64_t offset, std::size_t bytes_max);
+
+  // As in Partition; producers that are staged count.
+  Identity identity_of(std::string_view producer);
+  bool knows(std::uint64_t producer);
+  // The id of each name.
+  std::map<std::string, std::uint64_t, std::less<>> producers();
 
   PartitionInfo info();
   bool is_poisoned();
@@ -105,6 +113,7 @@ class GroupCommit {
   // Writes the pending group; false when there is none or another thread leads.
   bool lead(Lock& lock);
   void gather(Lock& lock);
+  Status flush(Lock& lock);
   End durable();
   void add(std::shared_ptr<Waiter> waiter);
   void answer(Waiter& waiter, Result<Verdict> verdict);
@@ -132,6 +141,7 @@ class GroupCommit {
   const std::shared_ptr<Gate> gate_;
   ReaderPool readers_;
   bool leading_ = false;
+  bool is_abandoned_ = false;
   std::size_t staged_ = 0;    // appends in the pending group
   std::size_t wanted_ = 0;    // appends in the group before it
   std::int64_t sync_ns_ = 0;  // what writing that took

@@ -162,7 +162,7 @@ Result<std::optional<Message>> Partition::last_message(std::string_view producer
 std::optional<LastPlace> Partition::last_place(std::string_view producer) const {
   const std::uint64_t next = table_.next_sequence(producer);
   if (next == 0) return std::nullopt;
-  LastPlace last{table_.id_of(producer), next - 1, std::nullopt};
+  LastPlace last{table_.identity_of(producer).id, next - 1, std::nullopt};
   const auto places = table_.places_of(last.producer, {next - 1, next});
   if (!places.empty())
     last.offset = places.front().offset +

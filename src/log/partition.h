@@ -99,7 +99,8 @@ class Partition {
 
   // The same for the entry of a producer; the stamp counts once the ticket's group is durable.
   // Without a name it is a guest: known while this object lives, and nothing of it is kept.
-  [[nodiscard]] Result<Ticket> stage_entry(std::string_view name);
+  // `wanted` as in ProducerTable::next_entry.
+  [[nodiscard]] Result<Ticket> stage_entry(std::string_view name, const Identity& wanted = {});
 
   // Writes the pending group: one write, one sync. "full" (retry) means that nothing of it
   // happened; any other error poisons the partition until it is opened again.
@@ -152,6 +153,13 @@ class Partition {
   std::uint64_t next_sequence(std::string_view producer) const {
     return table_.next_sequence(producer);
   }
+  // Who entered under a name, durable or staged; id 0: nobody did.
+  Identity identity_of(std::string_view producer) const { return staged_.identity_of(producer); }
+  // Whether a producer has this id, with a name or without.
+  bool knows(std::uint64_t producer) const {
+    return staged_.knows(producer) || staged_guests_.knows(producer);
+  }
+  const ProducerTable& durable_producers() const { return table_; }
   // The last durable message of this producer; nothing when there is none, or it was deleted.
   [[nodiscard]] Result<std::optional<Message>> last_message(std::string_view producer);
   // The same in two steps, the second of which needs no lock.

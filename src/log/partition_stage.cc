@@ -238,10 +238,10 @@ void Partition::stage_raw(const Stamp& stamp, const RawBatch& batch) {
   next_offset_ += batch.header.count;
 }
 
-Result<Ticket> Partition::stage_entry(std::string_view name) {
+Result<Ticket> Partition::stage_entry(std::string_view name, const Identity& wanted) {
   if (poison_) return fail(poisoned(Remedy::stop));
   if (name.empty()) return stage_guest();
-  const Stamp stamp = ONCE_TRY(staged_.next_entry(name, options_.random));
+  const Stamp stamp = ONCE_TRY(staged_.next_entry(name, options_.random, wanted));
   Part& part = begin_part(FrameKind::enter, stamp);
   pending_.bytes.append(name);
   end_part(part);

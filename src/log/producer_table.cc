@@ -88,7 +88,8 @@ std::vector<Placed> ProducerTable::places_of(std::uint64_t producer, Interval se
 }
 
 Result<Stamp> ProducerTable::next_entry(std::string_view name,
-                                        const std::function<std::uint64_t()>& random) const {
+                                        const std::function<std::uint64_t()>& random,
+                                        const Identity& wanted) const {
   if (name.empty() || name.size() > producer_name_bytes_max)
     return fail(Remedy::stop, "name",
                 fmt::format("a producer's name has 1 to {} bytes, this one has {}",
@@ -99,7 +100,7 @@ Result<Stamp> ProducerTable::next_entry(std::string_view name,
     if (producer.epoch == std::numeric_limits<std::uint32_t>::max())
       return fail(Remedy::stop, "limit",
                   fmt::format("producer {} has used up its epochs; give it a new name", name));
-    return Stamp{found->second, producer.epoch + 1, producer.seen.end()};
+    return Stamp{found->second, std::max(producer.epoch + 1, wanted.epoch), producer.seen.end()};
   }
   if (producers_.size() >= producers_max)
     return fail(Remedy::stop, "limit",
@@ -107,10 +108,16 @@ Result<Stamp> ProducerTable::next_entry(std::string_view name,
                             "A producer is forgotten {} days after its last message when a "
                             "retention has deleted all that it sent",
                             producers_max, producer_kept_ms_least / 86'400'000));
+  const std::uint32_t epoch = std::max<std::uint32_t>(1, wanted.epoch);
+  if (wanted.id != 0 && producers_.contains(wanted.id))
+    return fail(Remedy::stop, "conflict",
+                fmt::format("producer {} is to have the id {:x}, and {} has it here", name,
+                            wanted.id, producers_.at(wanted.id).name));
+  if (wanted.id != 0) return Stamp{wanted.id, epoch, 0};
   // 63 bits, because the record batch keeps it as a signed number; 0 means "no stamp".
   for (int draw = 0; draw < 100; ++draw) {
     const std::uint64_t id = random() >> 1;
-    if (id != 0 && producers_.count(id) == 0) return Stamp{id, 1, 0};
+    if (id != 0 && producers_.count(id) == 0) return Stamp{id, epoch, 0};
   }
   return fail(Remedy::stop, "random", "the source of random numbers repeats itself");
 }
@@ -132,9 +139,10 @@ std::uint64_t ProducerTable::next_sequence(std::string_view name) const {
   return found == ids_.end() ? 0 : producers_.at(found->second).seen.end();
 }
 
-std::uint64_t ProducerTable::id_of(std::string_view name) const {
+Identity ProducerTable::identity_of(std::string_view name) const {
   const auto found = ids_.find(name);
-  return found == ids_.end() ? 0 : found->second;
+  if (found == ids_.end()) return {};
+  return {found->second, producers_.at(found->second).epoch};
 }
 
 void ProducerTable::Producer::remember(const Placed& range) {

@@ -44,6 +44,14 @@ struct Placed {
   std::int64_t offset = 0;  // of the first
 };
 
+// Who a producer is. Epochs are those of Stamp.
+struct Identity {
+  std::uint64_t id = 0;  // 0: not known, or to be drawn
+  std::uint32_t epoch = 0;
+
+  bool operator==(const Identity&) const = default;
+};
+
 // Which messages of which producer a partition has. It is a pure function of the log: `apply` is
 // the same for live traffic and recovery, and a snapshot only stands for the frames before it.
 // Sequences are kept as intervals and compared across epochs; an epoch only fences smaller ones.
@@ -62,9 +70,10 @@ class ProducerTable {
   // Where messages that were appended before are, as far as that is remembered; by sequence.
   std::vector<Placed> places_of(std::uint64_t producer, Interval sequences) const;
 
-  // The stamp that `name` gets when it enters now; `random` draws the id of a new producer.
-  Result<Stamp> next_entry(std::string_view name,
-                           const std::function<std::uint64_t()>& random) const;
+  // The stamp that `name` gets when it enters now: with the id that is wanted if it is new here,
+  // and an epoch that is no smaller. `random` draws the id of a new producer that wants none.
+  Result<Stamp> next_entry(std::string_view name, const std::function<std::uint64_t()>& random,
+                           const Identity& wanted = {}) const;
 
   // The stamp of a record batch that has only the low 15 bits of the epoch and 31 of the sequence,
   // and whose sequences begin at 0 in each epoch, as those of Kafka's producers do. In our stamps
@@ -75,8 +84,10 @@ class ProducerTable {
   // The sequence behind the largest one of this producer; 0: it is not known.
   std::uint64_t next_sequence(std::string_view name) const;
 
-  // The id of this producer; 0: it is not known.
-  std::uint64_t id_of(std::string_view name) const;
+  // The id and the present epoch of this producer; id 0: it is not known.
+  Identity identity_of(std::string_view name) const;
+  // The id of each name.
+  const std::map<std::string, std::uint64_t, std::less<>>& names() const { return ids_; }
 
   // These change the table. False: the log contradicts itself, which a correct one never does.
   [[nodiscard]] bool apply(const Stamp& stamp, std::uint32_t count, std::int64_t base_offset);

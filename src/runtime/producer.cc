@@ -6,11 +6,15 @@
 #include <chrono>
 #include <deque>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace once {
 namespace {
+
+// A message is copied once, when it is put into its batch; a batch that grows moves what it has.
+static_assert(std::is_nothrow_move_constructible_v<Message>);
 
 class StampingProducer final : public Producer {
  public:

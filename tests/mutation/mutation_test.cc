@@ -21,6 +21,7 @@
 #include "simulation/later_world.h"
 #include "simulation/queue_world.h"
 #include "simulation/relay_world.h"
+#include "simulation/topic_world.h"
 #include "simulation/world.h"
 #include "store/memory/memory.h"
 #include "store/sqlite/connection.h"
@@ -164,6 +165,15 @@ Problems simulate_doors(std::uint64_t seeds) {
   return {};
 }
 
+// A producer with a name in several partitions.
+Problems simulate_topic() {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Problems problems = simulation::run_topic_world(seed);
+    if (!problems.empty()) return problems;
+  }
+  return {};
+}
+
 // What was forgotten comes again.
 Problems claim_forgotten() {
   testing::SimClock clock;
@@ -302,6 +312,7 @@ const std::vector<Planted>& all_planted() {
       {Mutant::wakeup_lost, "wakeup_lost", find_by_doors},
       {Mutant::waiting_blocks_lane, "waiting_blocks_lane", simulate_queues},
       {Mutant::old_session_acknowledges, "old_session_acknowledges", simulate_queues},
+      {Mutant::producer_id_per_partition, "producer_id_per_partition", simulate_topic},
   };
   return all;
 }
@@ -334,6 +345,7 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(simulate_later(), Problems{});
   EXPECT_EQ(simulate_doors(300), Problems{});
   EXPECT_EQ(simulate_queues(), Problems{});
+  EXPECT_EQ(simulate_topic(), Problems{});
 }
 
 TEST(Mutation, every_bug_is_planted) {

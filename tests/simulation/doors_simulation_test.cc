@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "simulation/doors_world.h"
+#include "simulation/topic_world.h"
 
 namespace once::simulation {
 namespace {
@@ -29,6 +30,11 @@ TEST(Doors, what_goes_in_as_it_came_comes_out_once_in_order_at_the_offset_that_w
         "dies in recovery", "duplicate answered", "late request", "power cut", "refused: checksum",
         "refused: fenced", "refused: full", "refused: gap", "refused: poisoned", "woken"})
     EXPECT_GE(reached[state], 20u) << state;
+}
+
+TEST(TopicOfDoors, a_name_has_one_id_and_every_epoch_once_whatever_happens) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    ASSERT_EQ(run_topic_world(seed), std::vector<std::string>{}) << "seed " << seed;
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ CONFIGURE := test -f build/CMakeCache.txt || cmake --preset release $(QUIET) -DO
 
 .DEFAULT_GOAL := build
 
-.PHONY: build run test sanitize bench format install clean help
+.PHONY: build run test sanitize bench format install package clean help
 
 ## The binary build/once and the libraries.
 build:
@@ -59,6 +59,11 @@ format:
 ## Headers, libraries, binary, CMake and pkg-config files into PREFIX.
 install: build
 	cmake --install build --prefix $(PREFIX)
+
+## Debian packages of the binary, the shared library and the development files in build/packages.
+package: build
+	@tools/install_packages.sh package
+	cpack --config build/CPackConfig.cmake -B build/packages
 
 clean:
 	rm -rf build

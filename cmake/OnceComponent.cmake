@@ -49,7 +49,7 @@ function(once_add_cache_options target)
 endfunction()
 
 function(once_add_options target)
-  # Position-independent, for the shared library. Nobody replaces a function of it by one of his own.
+  # Position-independent, for the shared library; its functions are not replaced from outside.
   target_compile_options(${target} PRIVATE ${once_warnings} -fPIC -fno-semantic-interposition
     ${ARGN})
   if(ONCE_SANITIZE)

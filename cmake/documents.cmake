@@ -22,6 +22,5 @@ install(FILES ${documents}/completion/_once
 install(FILES ${documents}/completion/once.fish
   DESTINATION ${share}/fish/vendor_completions.d COMPONENT binary)
 # once@NAME runs /etc/once/NAME.toml.
-configure_file(${PROJECT_SOURCE_DIR}/cmake/once@.service.in ${PROJECT_BINARY_DIR}/once@.service
-  @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/once@.service DESTINATION lib/systemd/system COMPONENT binary)
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/once@.service
+  DESTINATION lib/systemd/system COMPONENT binary)

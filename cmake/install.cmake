@@ -146,3 +146,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/onceConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/onceConfig.cmake ${PROJECT_BINARY_DIR}/onceConfigVersion.cmake
   DESTINATION ${once_cmake_dir})
+
+include(package)

@@ -175,13 +175,13 @@ TEST_F(PipelineQueue, more_than_may_wait_are_given_back_with_their_delay) {
 }
 
 TEST_F(PipelineQueue, a_lease_is_extended_while_its_message_is_worked_on) {
-  make_queue({.lease_ms = 400});
+  make_queue({.lease_ms = 1500});
   send(1);
   std::atomic<int> calls = 0;
   const Statistics done =
       run(each([&](const Delivery& delivery, KeyValueTransaction& transaction) -> Result<Outcome> {
             ++calls;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            std::this_thread::sleep_for(std::chrono::milliseconds(2500));
             ONCE_TRY(write_effect(delivery, transaction));
             return applied();
           }),

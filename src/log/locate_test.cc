@@ -68,7 +68,7 @@ TEST(Locate, gives_whole_batches_from_every_offset_under_every_limit) {
   const Filled log;
   ASSERT_GT(log.partition->info().segments, 2u);
   for (std::int64_t from = 0; from < Filled::count; ++from)
-    for (const std::size_t limit : {0, 200, 500, 1 << 20}) {
+    for (const std::size_t limit : {0u, 200u, 500u, 1u << 20}) {
       std::vector<std::string> read;
       const std::int64_t begin = log.begin_of_batch_with(from);
       std::int64_t offset = from;

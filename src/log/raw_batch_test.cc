@@ -77,7 +77,7 @@ TEST(RawBatch, of_a_client_is_taken_and_everything_else_refused) {
   EXPECT_EQ(with(53, 0x8000), "invalid");
   EXPECT_EQ(tag_of(changed(good, [](char* at) { put_i64(at + 43, 0); })), "invalid");
   EXPECT_EQ(tag_of(changed(good, [](char* at) { put_i64(at + 43, -1); })), "invalid");
-  for (const std::size_t byte : {61, 63, 64})  // of the first record: length, time, delta
+  for (const std::size_t byte : {61u, 63u, 64u})  // of the first record: length, time, delta
     EXPECT_EQ(tag_of(changed(good, [&](char* at) { at[byte] = static_cast<char>(at[byte] + 2); })),
               byte == 63 ? "" : "invalid")
         << byte;

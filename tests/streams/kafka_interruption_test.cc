@@ -175,7 +175,7 @@ TEST_F(KafkaPosition, holds_if_the_handled_message_was_compacted) {
   const auto send_one = [&](int number, const std::string& key) {
     auto sink = open_kafka_sink(url_).value();
     const Message message{.id = fmt::format("order {}", number), .key = key, .body = "body"};
-    const auto stamp = sink->enter(0, fmt::format("shop {}", number)).value();
+    const auto stamp = sink->producers()->enter(0, fmt::format("shop {}", number)).value();
     ASSERT_TRUE(sink->append(0, stamp, std::span(&message, 1)));
     sent_.push_back(message.id);
   };

@@ -19,9 +19,12 @@ LaneThread::LaneThread(const LaneParts& parts, Identify identify, std::function<
 
 LaneThread::~LaneThread() { stop(); }
 
-void LaneThread::post(Command command) {
+// A batch is counted with its command: counted earlier, the thread could take it for one that has
+// left the lane, and the lane would look idle while the batch is in the mailbox.
+void LaneThread::post(Command command, std::size_t batches) {
   {
     const std::lock_guard lock(mutex_);
+    mailed_ += batches;
     commands_.push_back(std::move(command));
   }
   mail_.notify_one();
@@ -43,16 +46,13 @@ void LaneThread::drained(std::string partition, std::int64_t settled_ms) {
 
 // std::function wants something that can be copied.
 void LaneThread::push(Batch batch) {
-  {
-    const std::lock_guard lock(mutex_);
-    ++mailed_;
-  }
   if (identify_ == Identify::by_poller) {
     auto task = std::make_shared<Lane::Prepared>(prepare(std::move(batch)));
-    return post([task = std::move(task)](Lane& lane) { lane.push(std::move(*task)); });
+    return post([task = std::move(task)](Lane& lane) { lane.push(std::move(*task)); }, 1);
   }
   auto shared = std::make_shared<Batch>(std::move(batch));
-  post([this, shared = std::move(shared)](Lane& lane) { lane.push(prepare(std::move(*shared))); });
+  post([this, shared = std::move(shared)](Lane& lane) { lane.push(prepare(std::move(*shared))); },
+       1);
 }
 
 Lane::Prepared LaneThread::prepare(Batch batch) {

@@ -52,7 +52,7 @@ class LaneThread {
   Lane::Prepared prepare(Batch batch);
   void run();
   void work();
-  void post(Command command);
+  void post(Command command, std::size_t batches = 0);
 
   const Identify identify_;
   const bool tells_births_;

@@ -67,7 +67,7 @@ std::optional<Error> ParkedShare::exceeded(std::string_view scope) const {
 std::optional<Error> ParkedShare::exceeded_at_end(std::string_view scope) const {
   if (!limit_) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  if (filled_ == 0 || parked_ < filled_) return std::nullopt;
+  if (filled_ < messages_min_at_end || parked_ < filled_) return std::nullopt;
   return error_of(scope);
 }
 

@@ -283,5 +283,20 @@ TEST_F(PipelineBorders, a_handled_message_that_the_source_has_forgotten_is_not_m
   EXPECT_EQ(effects_of(store_, "p0").size(), 100u);
 }
 
+// The lane wakes up for the partition while the poller is still taking the id of its first batch
+// from a large body: the batch is not finished because of that.
+TEST_F(PipelineBorders, a_run_to_the_end_waits_for_a_batch_that_is_long_in_coming) {
+  options_.id = IdRule::parse("digest:").value();
+  for (int i = 0; i < 10; ++i) {
+    ScriptSource source;
+    source.add("p0", {.key = "k", .body = std::string(4'000'000, 'x') + std::to_string(i)});
+    source.announce("p0");
+    options_.scope = "shop " + std::to_string(i);
+    auto pipeline = make(source);
+    ASSERT_TRUE(pipeline->run());
+    EXPECT_EQ(pipeline->statistics().applied, 1u) << i;
+  }
+}
+
 }  // namespace
 }  // namespace once

@@ -133,7 +133,9 @@ TEST_F(Hints, a_bridge_whose_copy_was_made_again) {
 }
 
 TEST_F(Hints, too_many_parked_messages) {
-  send(line("deposit-1", "eve", 1));
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += line("deposit-" + std::to_string(i), "eve", 1);
+  send(lines);
   const Answer stopped = run(scope_with_blanks());
   EXPECT_EQ(stopped.exit_code, 6) << stopped.err;
   expect_pasteable(stopped.err, 2);

@@ -89,11 +89,14 @@ Result<std::shared_ptr<Client>> Client::make(rd_kafka_type_t type, const Address
     rd_kafka_conf_set_log_cb(conf.get(), discard_log);
   if (prepare) prepare(*conf);
   std::array<char, 512> text{};
-  client->handle_ = rd_kafka_new(type, conf.get(), text.data(), text.size());
-  if (client->handle_ == nullptr)
-    return fail(Remedy::stop, "url", fmt::format("{}: {}", where, text.data()));
-  (void)conf.release();  // now the client's
-  return client;
+  // It takes the settings over. Where it fails they should stay ours, but librdkafka (seen
+  // with 2.0.2) has freed some of their values by then: destroying them is a crash, so they are
+  // given up.
+  client->handle_ = rd_kafka_new(type, conf.release(), text.data(), text.size());
+  if (client->handle_ != nullptr) return client;
+  std::string reason = text.data();
+  while (reason.ends_with('\n')) reason.pop_back();
+  return fail(Remedy::stop, "url", fmt::format("{}: {}", where, reason));
 }
 
 Client::Client(const Address& address, void* opaque)

@@ -88,7 +88,10 @@ std::int64_t account_of(std::string_view key) {
 }
 
 SourceTraits LoadSource::traits() const {
-  return {.name = "load:", .ordered = true, .replayable = true, .redelivery_ms_max = 0};
+  SourceTraits traits{.name = "load:", .ordered = true, .replayable = true, .redelivery_ms_max = 0};
+  // What was read before is not there any more.
+  for (const Partition& partition : partitions_) traits.compacted.push_back(partition.name);
+  return traits;
 }
 
 LoadSource::LoadSource(const std::vector<Message>& messages, std::size_t partitions)

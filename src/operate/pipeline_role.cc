@@ -4,6 +4,7 @@
 #include <once/clock.h>
 
 #include <chrono>
+#include <exception>
 
 #include "base/url.h"
 
@@ -53,8 +54,15 @@ void PipelineRole::keep() {
 }
 
 // A pipeline that lost its role is fenced by the one that has it: there is nothing to be done here.
+// What throws, as without memory, is tried again with the next look.
 void PipelineRole::work() {
-  while (rest()) (void)role_.hold();
+  while (rest()) {
+    try {
+      (void)role_.hold();
+    } catch (const std::exception&) {
+      continue;
+    }
+  }
 }
 
 bool PipelineRole::rest() {

@@ -30,13 +30,6 @@ std::vector<std::string> names_in(std::string_view list) {
   }
 }
 
-std::string real_path(const std::filesystem::path& path) {
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(path, error);
-  const auto real = std::filesystem::weakly_canonical(absolute, error);
-  return (error ? absolute.lexically_normal() : real).string();
-}
-
 std::vector<Endpoint> brokers_of(const Url& url) {
   std::vector<Endpoint> brokers = endpoints_of(url, kafka_port);
   for (Endpoint& broker : brokers)
@@ -57,7 +50,7 @@ std::optional<TopicAddress> address_of(std::string_view text) {
     const auto slash = url->path.find_last_of('/');
     const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
     for (const std::string& name : names_in(std::string_view(url->path).substr(begin)))
-      address.topics.push_back(real_path(url->path.substr(0, begin) + name));
+      address.topics.push_back(absolute_path(url->path.substr(0, begin) + name));
   } else {
     return std::nullopt;
   }
@@ -80,6 +73,30 @@ std::optional<SharedTopic> shared_topic(std::string_view one, std::string_view o
                                          second->topics.begin(), second->topics.end());
   if (shared == first->topics.end()) return std::nullopt;
   return SharedTopic{*shared, first->brokers.empty() || share_a_broker(*first, *second)};
+}
+
+std::string absolute_path(std::string_view path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(std::filesystem::path(path), error);
+  const auto real = std::filesystem::weakly_canonical(absolute, error);
+  return (error ? absolute.lexically_normal() : real).string();
+}
+
+std::string file_url(std::string_view path) {
+  std::string url = "file:";
+  for (const char c : absolute_path(path)) {
+    if (c == '%' || c == '?')
+      url += c == '%' ? "%25" : "%3F";
+    else
+      url += c;
+  }
+  return url;
+}
+
+std::string absolute_url(std::string_view text) {
+  const auto url = parse_url(text);
+  if (!url || url->scheme != "file" || url->path.empty()) return std::string(text);
+  return file_url(url->path) + std::string(text.substr(std::min(text.find('?'), text.size())));
 }
 
 }  // namespace once

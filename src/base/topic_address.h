@@ -21,4 +21,11 @@ struct SharedTopic {
 // comparison of topics: what would read its own messages without end is found by it.
 [[nodiscard]] std::optional<SharedTopic> shared_topic(std::string_view one, std::string_view other);
 
+// The same path from every directory, without links; it need not be there.
+[[nodiscard]] std::string absolute_path(std::string_view path);
+// The URL of a topic of the embedded log, the same from every directory.
+[[nodiscard]] std::string file_url(std::string_view path);
+// The same URL from every directory. What is no `file:` URL stays as it is.
+[[nodiscard]] std::string absolute_url(std::string_view text);
+
 }  // namespace once

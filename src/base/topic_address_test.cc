@@ -58,6 +58,14 @@ TEST(TopicAddress, a_path_is_the_same_relative_absolute_and_through_a_link) {
   std::filesystem::remove_all(scratch);
 }
 
+TEST(TopicAddress, an_absolute_url_leads_to_the_same_place_from_everywhere) {
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(absolute_url("file:data/a"), "file:" + here + "/data/a");
+  EXPECT_EQ(absolute_url("file:./x/../a%25%3fb?end=stop"), "file:" + here + "/a%25%3Fb?end=stop");
+  EXPECT_EQ(absolute_url("kafka://h/a"), "kafka://h/a");
+  EXPECT_EQ(absolute_url("dead letters"), "dead letters");
+}
+
 TEST(TopicAddress, what_is_no_topic_is_none) {
   EXPECT_EQ(compared("file:a", "kafka://h/a"), "none");
   EXPECT_EQ(compared("sqlite:a.db", "sqlite:a.db"), "none");

@@ -89,7 +89,12 @@ Status check_selection(const ParkFlags& flags) {
   return {};
 }
 
+void tell_detour(Output& output, const ParkChange& change) {
+  if (!change.detour.empty()) output.talk("warning: " + change.detour);
+}
+
 void show_plan(Output& output, const ParkChange& change) {
+  tell_detour(output, change);
   if (output.json()) return output.write_json(operate::planned_json(change));
   Table table({"number", "parked", "id", "reason", "note"});
   for (std::size_t i = 0; i < change.messages.size(); ++i) {
@@ -108,6 +113,7 @@ void show_plan(Output& output, const ParkChange& change) {
 }
 
 void show_done(Output& output, const ParkChange& change, std::optional<std::size_t> sent) {
+  tell_detour(output, change);
   if (output.json()) return output.write_json(operate::done_json(change, sent));
   if (!sent) {
     Table table({"dropped"});

@@ -35,7 +35,10 @@ std::string offset_text(std::int64_t offset) {
   return offset < 0 ? "first" : fmt::format("{}", offset);
 }
 
-std::string lag_text(std::optional<std::int64_t> lag) { return lag ? grouped(*lag) : ""; }
+std::string lag_text(const std::optional<operate::Lag>& lag) {
+  if (!lag) return "";
+  return lag->beyond_end ? "beyond the end" : grouped(lag->messages);
+}
 
 Result<operate::TopicExtents> extents_of(const ProgressFlags& flags, Output& output) {
   if (flags.source.empty()) return operate::TopicExtents{};
@@ -43,7 +46,7 @@ Result<operate::TopicExtents> extents_of(const ProgressFlags& flags, Output& out
   return operate::topic_extents(flags.source);
 }
 
-std::optional<std::int64_t> lag_of(const operate::Lags& lags, const PartitionRecord& record) {
+std::optional<operate::Lag> lag_of(const operate::Lags& lags, const PartitionRecord& record) {
   const auto found = lags.find(record.partition);
   return found == lags.end() ? std::nullopt : std::optional(found->second);
 }
@@ -70,7 +73,7 @@ Result<int> list_positions(const ProgressFlags& flags, Output& output) {
 }
 
 void write_position(const std::string& scope, const PartitionRecord& record,
-                    const operate::TopicExtents& extents, std::optional<std::int64_t> lag,
+                    const operate::TopicExtents& extents, const std::optional<operate::Lag>& lag,
                     Output& output) {
   Table table({"", ""});
   table.row({"scope", scope});
@@ -135,6 +138,8 @@ Result<int> set_position(const ProgressFlags& flags, Output& output) {
   if (change.offset > was)
     output.talk(fmt::format("warning: offsets {} to {} are skipped: they are not handled", was,
                             change.offset - 1));
+  if (!change.checked)
+    output.talk("note: whether the topic has this offset was not checked; with --source URL it is");
   if (output.json())
     output.write_json(operate::json_of(change));
   else

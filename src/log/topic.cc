@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/topic_address.h"
 #include "log/layout.h"
 #include "log/limits.h"
 #include "model/hint.h"
@@ -346,7 +347,9 @@ Result<TopicFile> read_topic(Files& files, const std::string& directory, const s
                   fmt::format("{} is missing, but there are partitions beside it. {}", path,
                               way_out(path)));
     return fail(Remedy::stop, "missing",
-                fmt::format("there is no topic {} in {}; create it first", topic, directory));
+                fmt::format("there is no topic {} in {}; make it first, with {}", topic,
+                            absolute_path(directory),
+                            hint({"topic", "create", file_url(directory + "/" + topic)})));
   }
   if (!content) return fail(content.error());
   return decode(path, *content);

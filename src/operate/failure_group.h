@@ -15,6 +15,7 @@ struct ParkedSummary {
   std::string reason;
   std::string id;
   std::int64_t timestamp_ms = 0;
+  std::string topic = {};  // where it came from; empty: the source has no topics
 };
 
 // Parked messages that failed for the same reason, but for numbers and names in it.

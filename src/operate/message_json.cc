@@ -168,6 +168,11 @@ std::string_view partition_number(std::string_view partition) {
   return partition.substr(partition.find_last_of('/') + 1);  // npos + 1 is 0
 }
 
+std::string_view partition_topic(std::string_view partition) {
+  const auto slash = partition.find_last_of('/');
+  return slash == std::string_view::npos ? std::string_view() : partition.substr(0, slash);
+}
+
 Json json_of(const Delivery& delivery) {
   Json json;
   const std::string_view number = partition_number(delivery.partition);

@@ -27,6 +27,8 @@ Result<Message> message_of(std::string_view line);
 
 // The part of a partition's name that tells it from the others of its topic: "orders/3" is 3.
 std::string_view partition_number(std::string_view partition);
+// Its topic; empty if the source has none.
+std::string_view partition_topic(std::string_view partition);
 
 // Puts bytes into a JSON object under this name, or in base64 under NAME_base64.
 void put_bytes(Json& json, const std::string& name, std::string_view bytes);

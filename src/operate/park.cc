@@ -2,12 +2,15 @@
 #include "operate/park.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <once/open.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/secrets.h"
+#include "base/topic_address.h"
 #include "base/url.h"
 #include "model/hint.h"
 #include "operate/failure.h"
@@ -84,6 +87,24 @@ Result<std::string> obstacle(Books& books, const std::string& scope, std::int64_
                      name_of(record->outcome.kind));
 }
 
+// What goes to another topic than the one it came from may be meant, or a slip.
+std::string detour_of(const std::vector<ParkedSummary>& messages, const Url& to) {
+  const std::string_view goes_to = partition_number(to.path);  // its last part
+  std::set<std::string> topics;
+  std::size_t count = 0;
+  for (const ParkedSummary& message : messages) {
+    if (message.topic.empty() || message.topic == goes_to) continue;
+    topics.insert(message.topic);
+    ++count;
+  }
+  if (count == 0) return {};
+  return fmt::format(
+      "{} came from topic {} and {} to topic {}: a pipeline that reads only topic {} does not get "
+      "{} back",
+      count == 1 ? "1 message" : fmt::format("{} messages", count), fmt::join(topics, ", "),
+      count == 1 ? "goes" : "go", goes_to, fmt::join(topics, ", "), count == 1 ? "it" : "them");
+}
+
 Status check_accepted(const RelayState& state) {
   if (state.parked == 0) return {};
   return fail(Remedy::park, "refused",
@@ -111,7 +132,8 @@ Result<std::vector<ParkedSummary>> parked_in(Books& books, const std::string& sc
     const auto page = ONCE_TRY(books.records().parked(scope, after, page_count));
     for (const ParkedRecord& record : page)
       parked.push_back({record.number, record.parked_ms, record.reason, record.message.id,
-                        record.message.timestamp_ms});
+                        record.message.timestamp_ms,
+                        std::string(partition_topic(record.partition))});
     if (page.size() < page_count) return parked;
   }
 }
@@ -148,12 +170,14 @@ const char* name_of(ParkChange::Action action) {
 
 Result<ParkChange> plan_replay(Books& books, const ParkSelection& selection,
                                const std::string& to) {
-  if (holds_secret(ONCE_TRY(parse_url(to))))
+  const Url url = ONCE_TRY(parse_url(to));
+  if (holds_secret(url))
     return fail_usage(
         "--to has a password, and the store keeps the URL until the messages are sent; put user "
         "and password into a file that the URL names (properties=FILE)");
   ParkChange change = ONCE_TRY(change_of(ParkChange::Action::replay, books, selection));
-  change.to = to;
+  change.to = absolute_url(to);  // what stays in the outbox is sent from any directory
+  change.detour = detour_of(change.messages, url);
   const std::int64_t horizon = ONCE_TRY(books.records().horizon_ms(change.scope));
   for (const ParkedSummary& message : change.messages)
     change.obstacles.push_back(ONCE_TRY(obstacle(books, change.scope, horizon, message)));
@@ -224,7 +248,10 @@ Json json_of(const std::string& scope, const FailureGroup& group,
 
 Json planned_json(const ParkChange& change) {
   Json json = {{"dry_run", true}, {"action", name_of(change.action)}, {"scope", change.scope}};
-  if (!change.to.empty()) json["to"] = shown_url(change.to);
+  if (!change.to.empty()) {
+    json["to"] = shown_url(change.to);
+    json["detour"] = change.detour;
+  }
   json["count"] = change.messages.size();
   json["messages"] = Json::array();
   for (std::size_t i = 0; i < change.messages.size(); ++i) {
@@ -240,7 +267,10 @@ Json done_json(const ParkChange& change, std::optional<std::size_t> sent) {
                {"scope", change.scope},
                {"count", change.messages.size()}};
   if (sent) json["sent"] = *sent;
-  if (!change.to.empty()) json["to"] = shown_url(change.to);
+  if (!change.to.empty()) {
+    json["to"] = shown_url(change.to);
+    json["detour"] = change.detour;
+  }
   json["numbers"] = change.numbers();
   return json;
 }

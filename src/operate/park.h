@@ -43,6 +43,8 @@ struct ParkChange {
   std::string scope;
   std::string to = {};                       // a URL; for a replay
   std::vector<ParkedSummary> messages = {};  // in the order in which they came
+  // For a replay: that some of them came from a topic of another name; empty: none did.
+  std::string detour = {};
   // For a replay, why each of them would not count as new when it comes back; empty: it would.
   std::vector<std::string> obstacles = {};
 

@@ -141,8 +141,9 @@ Result<Lags> lags_of(const ScopeRecord& scope, const TopicExtents& extents) {
   for (const PartitionRecord& record : scope.partitions) {
     const auto extent = extents.find(record.partition);
     if (extent == extents.end()) continue;
-    const std::int64_t lag = lags[record.partition] = lag_from(record, next_of(record));
-    if (lag > 0)
+    Lag& lag = lags[record.partition];
+    lag = {lag_from(record, next_of(record)), record.position.offset > extent->second.end_offset};
+    if (lag.messages > 0)
       behind[extent->second.topic_url][static_cast<std::int32_t>(number_of(record.partition))] =
           &record;
   }
@@ -150,7 +151,7 @@ Result<Lags> lags_of(const ScopeRecord& scope, const TopicExtents& extents) {
     PartitionOffsets from;
     for (const auto& [number, record] : records) from[number] = next_of(*record);
     for (const auto& [number, offset] : ONCE_TRY(first_messages_at(topic_url, std::move(from))))
-      lags[records.at(number)->partition] = lag_from(*records.at(number), offset);
+      lags[records.at(number)->partition].messages = lag_from(*records.at(number), offset);
   }
   return lags;
 }
@@ -168,7 +169,9 @@ Result<PositionChange> set_position(Books& books, const PositionRequest& request
   const SetPosition correction{request.partition, offset};
   if (!request.forced) ONCE_TRY(check_plausible(record, correction));
   ONCE_TRY(repairs->correct(scope, correction, request.reason));
-  return PositionChange{scope, *was, offset};
+  const bool checked =
+      request.to.kind != PositionTarget::Kind::offset || !request.source_url.empty();
+  return PositionChange{scope, *was, offset, checked};
 }
 
 Result<HorizonChange> set_horizon(Books& books, std::int64_t horizon_ms, const std::string& reason,
@@ -202,10 +205,11 @@ Json horizon_json(const ScopeProgress& progress) {
 }
 
 Json position_json(const std::string& scope, const PartitionRecord& record,
-                   std::optional<std::int64_t> lag) {
+                   const std::optional<Lag>& lag) {
   Json json = json_of(record);
   json["scope"] = scope;
-  json["lag"] = lag ? Json(*lag) : Json();
+  json["lag"] = lag ? Json(lag->messages) : Json();
+  json["beyond_end"] = lag ? Json(lag->beyond_end) : Json();
   return json;
 }
 
@@ -213,6 +217,7 @@ Json json_of(const PositionChange& change) {
   return {{"scope", change.scope},
           {"partition", change.was.partition},
           {"offset", change.offset},
+          {"checked", change.checked},
           {"was", json_of(change.was)}};
 }
 

@@ -36,9 +36,13 @@ using TopicExtents = std::map<std::string, TopicExtent, std::less<>>;
 // Looks only: no group of the URL is joined.
 [[nodiscard]] Result<TopicExtents> topic_extents(const std::string& source_url);
 
-// How many messages wait behind the positions of a scope, at most, by partition; none for one that
-// the topic does not have. What is only the end of a transaction does not count.
-using Lags = std::map<std::string, std::int64_t, std::less<>>;
+struct Lag {
+  std::int64_t messages =
+      0;                    // that wait behind the position, at most; not the ends of transactions
+  bool beyond_end = false;  // the topic does not have the position: what comes next is not handled
+};
+// By partition; none for one that the topic does not have.
+using Lags = std::map<std::string, Lag, std::less<>>;
 [[nodiscard]] Result<Lags> lags_of(const ScopeRecord& scope, const TopicExtents& extents);
 
 // Where a partition is to go on.
@@ -59,6 +63,7 @@ struct PositionChange {
   std::string scope;
   PartitionRecord was;
   std::int64_t offset = -1;  // the next one to handle; -1: the first of the topic
+  bool checked = true;       // whether the topic has it; unchecked is an offset without a source
 };
 // Sets where a partition goes on; its owner is fenced. With a source, an offset that the topic does
 // not have is refused.
@@ -78,7 +83,7 @@ struct HorizonChange {
 Json horizon_json(const ScopeProgress& progress);  // with the partitions that hold it
 // `lag`: unset if it is not known.
 Json position_json(const std::string& scope, const PartitionRecord& record,
-                   std::optional<std::int64_t> lag);
+                   const std::optional<Lag>& lag);
 Json json_of(const PositionChange& change);
 Json json_of(const HorizonChange& change);
 

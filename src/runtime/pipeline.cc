@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -34,7 +35,7 @@ namespace {
 
 constexpr std::int64_t forget_interval_ns = 500'000'000;
 constexpr std::int64_t poller_wait_ms = 20;  // the poller looks around at least this often
-constexpr std::int64_t look_at_ends_ns = 2'000'000'000;
+constexpr std::int64_t look_around_ns = 2'000'000'000;
 // Clocks that differ by less are usual.
 constexpr std::int64_t clocks_differ_ms = 60'000;
 
@@ -128,9 +129,13 @@ class ThreadedPipeline final : public Pipeline {
   void tell_progress();
   void forget_sometimes();
   void update_lag();
-  // Asks the source where the topic ends, and the store how far other owners have come.
-  void look_at_ends();
-  void lag_of_others(const std::vector<PartitionEnd>& ends);
+  // What nobody tells the poller: whether a position was set by hand, where the topic ends, and how
+  // far other owners have come.
+  Status look_around();
+  Status check_positions(const ScopeRecord& stored) const;
+  void look_at_ends(const std::optional<ScopeRecord>& stored);
+  void lag_of_others(const std::vector<PartitionEnd>& ends,
+                     const std::optional<ScopeRecord>& stored);
   void tell_handover();
   void tell_clocks();
   bool has_room() const;
@@ -164,7 +169,7 @@ class ThreadedPipeline final : public Pipeline {
   std::uint32_t poll_failures_ = 0;
   bool has_begun_ = false;  // messages have come
   std::int64_t forget_after_ns_ = 0;
-  std::int64_t look_at_ends_after_ns_ = 0;
+  std::int64_t look_around_after_ns_ = 0;
   std::map<std::string, std::int64_t, std::less<>> others_lag_;  // by partition, at the last look
   Handover handover_;
   bool ended_ = false;
@@ -250,7 +255,7 @@ Status ThreadedPipeline::loop() {
     ONCE_TRY(collect_news());
     forget_sometimes();
     extend_leases();
-    look_at_ends();
+    ONCE_TRY(look_around());
     events_.tick();
     if (ended_) {
       if (lanes_idle() && !ONCE_TRY(hand_out_due(true))) return finish_at_end();
@@ -642,12 +647,34 @@ void ThreadedPipeline::update_lag() {
   lag_partitions_ = known;
 }
 
-void ThreadedPipeline::look_at_ends() {
-  const std::int64_t now_ns = clock_.ticks_ns();
-  if (now_ns < look_at_ends_after_ns_) return;
-  if (source_.replay() == nullptr) return;
+Status ThreadedPipeline::look_around() {
+  if (clock_.ticks_ns() < look_around_after_ns_ || source_.replay() == nullptr) return {};
+  std::optional<ScopeRecord> stored;
+  if (Records* const records = store_.records(); records != nullptr && has_positions())
+    if (auto described = records->describe(options_.scope)) stored = std::move(*described);
+  if (stored) ONCE_TRY(check_positions(*stored));
+  look_at_ends(stored);
+  look_around_after_ns_ = clock_.ticks_ns() + look_around_ns;
+  return {};
+}
+
+// A commit would find it out, but nothing is committed where nothing comes. A person's position is
+// told by what it clears. One that another process has taken is not: that process may be of our
+// group, and then the source says what is ours.
+Status ThreadedPipeline::check_positions(const ScopeRecord& stored) const {
+  for (const PartitionRecord& record : stored.partitions) {
+    const auto owned = partitions_.find(record.partition);
+    if (owned == partitions_.end()) continue;
+    const Position& ours = owned->second.position;
+    const bool set_by_hand = record.source_identity.empty() && record.position.witness == Witness{};
+    if (record.position.fence > ours.fence && set_by_hand)
+      return fail(fenced_error(options_.scope, record.partition, ours, record.position));
+  }
+  return {};
+}
+
+void ThreadedPipeline::look_at_ends(const std::optional<ScopeRecord>& stored) {
   const auto ends = source_.replay()->ends();
-  look_at_ends_after_ns_ = clock_.ticks_ns() + look_at_ends_ns;
   if (!ends) {
     // What is wrong for good is told by a poll.
     if (ends.error().remedy == Remedy::retry)
@@ -664,26 +691,21 @@ void ThreadedPipeline::look_at_ends() {
     if (found == partitions_.end() || end.offset <= found->second.end_seen) continue;
     found->second.available = found->second.end_seen = end.offset;
   }
-  lag_of_others(*ends);
+  lag_of_others(*ends, stored);
   update_lag();
 }
 
-void ThreadedPipeline::lag_of_others(const std::vector<PartitionEnd>& ends) {
+void ThreadedPipeline::lag_of_others(const std::vector<PartitionEnd>& ends,
+                                     const std::optional<ScopeRecord>& stored) {
   others_lag_.clear();
-  const bool has_others = std::any_of(ends.begin(), ends.end(), [this](const PartitionEnd& end) {
-    return !partitions_.contains(end.partition);
-  });
-  Records* const records = store_.records();
-  if (!has_others || !has_positions() || records == nullptr) return;
-  const auto scope = records->describe(options_.scope);
-  if (!scope) return;
+  if (!stored) return;
   for (const PartitionEnd& end : ends) {
     if (partitions_.contains(end.partition)) continue;
     const auto record = std::find_if(
-        scope->partitions.begin(), scope->partitions.end(),
+        stored->partitions.begin(), stored->partitions.end(),
         [&](const PartitionRecord& candidate) { return candidate.partition == end.partition; });
     const std::int64_t handled =
-        record == scope->partitions.end() ? 0 : std::max<std::int64_t>(record->position.offset, 0);
+        record == stored->partitions.end() ? 0 : std::max<std::int64_t>(record->position.offset, 0);
     others_lag_[end.partition] = std::max<std::int64_t>(0, end.offset - handled);
   }
 }

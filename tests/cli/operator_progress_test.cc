@@ -148,6 +148,33 @@ TEST_F(RunBank, a_topic_that_was_created_again_is_not_skipped) {
   expect_books(ids);
 }
 
+// Nothing comes that would have to be committed, so nothing but a look finds out.
+TEST_F(RunBank, a_position_that_is_set_under_an_idle_pipeline_is_noticed_in_seconds) {
+  const std::string file = write(
+      "scope = \"deposits\"\n"
+      "source = { url = \"file:${RUN_DIR}/deposits\", id = \"none\" }\n"
+      "store = { url = \"sqlite:${RUN_DIR}/bank.db\" }\n"
+      "values = { amount = { json = \"/amount\", type = \"integer\" } }\n"
+      "[[do]]\n"
+      "sql = \"INSERT INTO flow (amount) VALUES (:amount)\"\n");
+  const auto handled = [&] { return sql("SELECT amount FROM flow ORDER BY n"); };
+  testing::Program pipeline({"run", file});
+  send(line("a", "ann", 1) + line("b", "bob", 2) + line("c", "ann", 3));
+  wait_for([&] { return handled().size() == 3; });
+  const Answer set = run_once({"position", "set", "--store", store(), "--partition", "deposits/0",
+                               "--to", "first", "--reason", "again"});
+  ASSERT_EQ(set.exit_code, 0) << set.err;
+  const auto since = std::chrono::steady_clock::now();
+  wait_for([&] { return handled().size() == 6; });
+  EXPECT_LT(std::chrono::steady_clock::now() - since, std::chrono::seconds(5));
+  send(line("d", "ann", 4));
+  wait_for([&] { return handled().size() == 7; });
+  ::kill(pipeline.pid(), SIGTERM);
+  const Answer answer = pipeline.wait();
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(handled(), (Lines{"1", "2", "3", "1", "2", "3", "4"})) << answer.err;
+}
+
 TEST_F(RunBank, what_is_compared_under_an_id_is_a_key_of_the_file) {
   send(R"({"id":"deposit-1","account":"ann","amount":5,"attempt":1})"
        "\n"

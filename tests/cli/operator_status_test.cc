@@ -180,6 +180,30 @@ TEST_F(OperatorShop, position_ls_tells_the_lag_of_a_source) {
   expect_error(once({"position", "ls", "--source", topic_ + "-none"}), 3, "missing");
 }
 
+// A lag of 0 would say that all is handled; what comes up to this offset is not.
+TEST_F(OperatorShop, a_position_beyond_the_end_is_told) {
+  send_the_usual_orders();
+  work();
+  const Strings set{"position", "set", "--partition", "orders/0", "--reason", "r", "--to"};
+  const auto with = [&](Strings more) {
+    more.insert(more.begin(), set.begin(), set.end());
+    return more;
+  };
+  const auto listed = [&] { return once_json({"position", "ls", "--source", topic_})[0]; };
+  EXPECT_EQ(listed()["beyond_end"], false);
+  EXPECT_TRUE(once_json({"position", "ls"})[0]["beyond_end"].is_null());
+  expect_error(once(with({"99", "--source", topic_})), 2, "usage");
+  const Answer unchecked = once(with({"99"}));
+  ASSERT_EQ(unchecked.exit_code, 0) << unchecked.err;
+  EXPECT_TRUE(has(unchecked.err, "not checked; with --source")) << unchecked.err;
+  EXPECT_EQ(listed()["beyond_end"], true);
+  EXPECT_TRUE(has(once({"position", "ls", "--source", topic_}).out, "beyond the end"));
+  EXPECT_EQ(once_json(with({"99"}))["checked"], false);
+  const Answer checked = once(with({"6", "--source", topic_}));
+  EXPECT_FALSE(has(checked.err, "not checked")) << checked.err;
+  EXPECT_EQ(listed()["beyond_end"], false);
+}
+
 TEST_F(OperatorShop, position_set_goes_to_the_end_an_offset_or_a_time_of_the_topic) {
   const auto at = [&](int order, std::int64_t ms) {
     Json message = Json::parse(line(order, "ann", "5"));

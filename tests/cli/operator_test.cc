@@ -332,6 +332,44 @@ TEST_F(Operator, replay_can_be_chosen_by_failure_or_all_and_goes_to_any_topic) {
   EXPECT_EQ(once_json({"park", "ls"}), Json::array());
 }
 
+// Sent to another topic by mistake, they would not come back to their pipeline.
+TEST_F(Operator, replay_to_a_topic_of_another_name_is_told) {
+  const std::string other = "file:" + scratch_.path("repaired");
+  ASSERT_EQ(run_once({"topic", "create", other}).exit_code, 0);
+  const std::string told = "came from topic orders and goes to topic repaired";
+  const Answer plan = once({"park", "replay", "1", "--to", other, "--dry-run", "-o", "json"});
+  EXPECT_TRUE(has(plan.err, told)) << plan.err;
+  EXPECT_TRUE(has(plan.json()["detour"], told)) << plan.out;
+  EXPECT_EQ(once_json(replay_words({"1", "--dry-run"}))["detour"], "");
+  const Answer done = once({"park", "replay", "1", "--to", other, "--reason", "r"});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(has(done.err, told)) << done.err;
+}
+
+// What a killed replay left is sent to the same topic from every directory.
+TEST_F(Operator, replay_to_a_relative_path_leads_to_one_topic_from_everywhere) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch_.directory());
+  ::setenv("ONCE_POINT", "relay_after_assign", 1);
+  const Answer killed = once({"park", "replay", "1", "--to", "file:orders", "--reason", "r"});
+  ::unsetenv("ONCE_POINT");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(killed.exit_code, 128 + 9) << killed.err;
+  const Json resumed = once_json({"park", "resume"});
+  ASSERT_EQ(resumed.size(), 1u) << resumed;
+  EXPECT_EQ(resumed[0]["sent"], 1);
+  EXPECT_EQ(run_once({"consume", topic_, "--from", "6"}).lines(), Strings{"5"});
+  const Answer missing = once({"park", "replay", "2", "--to", "file:data/calls", "--reason", "r"});
+  expect_error(missing, 3, "missing");
+  const std::string here = std::filesystem::weakly_canonical(before).string();
+  EXPECT_TRUE(has(missing.err, "there is no topic calls in " + here +
+                                   "/data; make it first, with "
+                                   "`once topic create file:" +
+                                   here + "/data/calls`"))
+      << missing.err;
+  EXPECT_EQ(parked_numbers(), (std::vector<std::int64_t>{2, 3}));
+}
+
 TEST_F(Operator, replays_to_one_topic_leave_one_destination_and_one_claim_behind) {
   for (const char* number : {"1", "2", "3"})
     ASSERT_EQ(once(replay_words({number, "--reason", "r"})).exit_code, 0) << number;

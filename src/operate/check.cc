@@ -207,7 +207,7 @@ Status check_start(const Job& job) {
 
 Result<Findings> check_job(const Job& job) {
   auto findings = find(job);
-  if (!findings) return fail(with_complete_hints(std::move(findings).error(), job));
+  if (!findings) return fail(with_complete_hints(with_way_on(std::move(findings).error()), job));
   for (std::string& warning : findings->warnings)
     warning = once::with_complete_hints(warning, hint_place_of(job));
   return findings;

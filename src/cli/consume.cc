@@ -82,6 +82,19 @@ class Start {
     return offset_;
   }
 
+  // Of an offset that was asked for: whether the partition has it, or comes to it next.
+  Status check(std::string_view partition) const {
+    const auto extent = extents_.find(partition);
+    if (offset_ < 0 || extent == extents_.end()) return {};
+    const std::int64_t first = extent->second.first_offset, end = extent->second.end_offset;
+    if (offset_ >= first && offset_ <= end) return {};
+    if (first >= end)
+      return fail_usage(fmt::format("{} has no messages, and the next one is {}, not {}", partition,
+                                    end, offset_));
+    return fail_usage(
+        fmt::format("{} has the offsets {} to {}, not {}", partition, first, end - 1, offset_));
+  }
+
   // One that came after we looked has not been read by anybody: from its first message.
   std::int64_t end_of(std::string_view partition) const {
     const auto extent = extents_.find(partition);
@@ -202,6 +215,7 @@ class Consumption {
   Status start(std::string_view partition) {
     const bool wanted = filter_.fits(partition);
     seen_ = seen_ || wanted;
+    if (wanted) ONCE_TRY(start_.check(partition));
     if (!source_.traits().replayable) return {};
     return start_at(source_, partition, wanted ? start_.of(partition) : start_.end_of(partition));
   }

@@ -9,8 +9,8 @@
 namespace once {
 
 // Errors of a source that no longer has what was read from it before (tag "gone"). Each names the
-// cause and the commands by which an operator goes on, without the scope, which a source does not
-// know (model/hint.h).
+// cause. A source does not know whether somebody only looks: only where a pipeline reads, with a
+// position in a store, are commands added that move it.
 
 // Messages from `offset` on were deleted, up to the oldest one there is.
 [[nodiscard]] Error forgotten_error(std::string_view partition, std::int64_t offset,
@@ -20,5 +20,9 @@ namespace once {
                                       std::int64_t offset);
 // The message at `offset` is another than the one that was read there.
 [[nodiscard]] Error replaced_error(std::string_view partition, std::int64_t offset);
+
+// Of one of these errors that ends a pipeline: with the commands by which an operator goes on,
+// without the scope (model/hint.h). Any other error stays as it is.
+[[nodiscard]] Error with_way_on(Error error);
 
 }  // namespace once

@@ -43,20 +43,27 @@ Status check_destination_of(const Destination& destination) {
   return fail(std::move(error));
 }
 
-// Somebody may still make the topic: its messages wait in the outbox, as they do when it is deleted
-// later, and the rest of the job goes on.
-bool can_wait_for(const Job& job, const Error& error) {
+// A topic that is missing at the start is taken for a slip, unless messages wait for it already: it
+// was deleted, and a person can still make it again while the rest of the job goes on.
+bool can_wait_for(const Job& job, const Destination& destination, const Error& error,
+                  const std::vector<std::string>& waiting) {
   const bool has_other = std::any_of(
       job.destinations.begin(), job.destinations.end(),
       [&](const Destination& one) { return one.name != job.destinations.front().name; });
-  return error.tag == "missing" && (job.has_effects || has_other);
+  return error.tag == "missing" && (job.has_effects || has_other) &&
+         std::find(waiting.begin(), waiting.end(), destination.name) != waiting.end();
+}
+
+// The destinations for which messages wait.
+Result<std::vector<std::string>> waiting_in(Store& store) {
+  if (store.outbox() == nullptr) return std::vector<std::string>();
+  return store.outbox()->destinations();
 }
 
 // Renaming a destination would leave behind what still waits for it.
-Status check_left_behind(const Job& job) {
-  if (job.store.outbox() == nullptr) return {};
+Status check_left_behind(const Job& job, const std::vector<std::string>& all_waiting) {
   const std::string prefix = fmt::format("run/{}/", job.options.scope);
-  for (const std::string& waiting : ONCE_TRY(job.store.outbox()->destinations())) {
+  for (const std::string& waiting : all_waiting) {
     if (!waiting.starts_with(prefix)) continue;
     const bool known = std::any_of(job.destinations.begin(), job.destinations.end(),
                                    [&](const Destination& one) { return one.name == waiting; });
@@ -65,8 +72,10 @@ Status check_left_behind(const Job& job) {
           Remedy::stop, "config",
           fmt::format("{}: messages wait in the outbox for \"{}\", which is no longer one of its "
                       "destinations; put that [[emit]] or [park] back until they are sent, or give "
-                      "them up: once outbox drop --pending --destination '{}' --reason TEXT",
-                      job.name, waiting.substr(prefix.size()), waiting));
+                      "them up: {}",
+                      job.name, waiting.substr(prefix.size()),
+                      hint({"outbox", "drop", "--pending", "--destination", waiting, "--reason",
+                            "the pipeline emits it no more"})));
   }
   return {};
 }
@@ -196,18 +205,19 @@ Result<Findings> find(const Job& job) {
 }  // namespace
 
 Status check_start(const Job& job) {
-  ONCE_TRY(check_left_behind(job));
+  const std::vector<std::string> waiting = ONCE_TRY(waiting_in(job.store));
+  ONCE_TRY(check_left_behind(job, waiting));
   for (const Destination& destination : job.destinations) {
     ONCE_TRY(check_loop(job, destination));
     const Status there = check_destination_of(destination);
-    if (!there && !can_wait_for(job, there.error())) return there;
+    if (!there && !can_wait_for(job, destination, there.error(), waiting)) return there;
   }
   return {};
 }
 
 Result<Findings> check_job(const Job& job) {
   auto findings = find(job);
-  if (!findings) return fail(with_complete_hints(std::move(findings).error(), job));
+  if (!findings) return fail(with_complete_hints(with_way_on(std::move(findings).error()), job));
   for (std::string& warning : findings->warnings)
     warning = once::with_complete_hints(warning, hint_place_of(job));
   return findings;

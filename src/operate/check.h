@@ -8,9 +8,9 @@
 
 namespace once::operate {
 
-// What a job needs before it begins: destinations that are there, or that it can wait for since it
-// has other work, and that it does not read from; and no messages in the outbox for a destination
-// that it no longer has. Looks only.
+// What a job needs before it begins: destinations that are there, or that are missing while
+// messages wait for them and it has other work, and that it does not read from; and no messages in
+// the outbox for a destination that it no longer has. Looks only.
 [[nodiscard]] Status check_start(const Job& job);
 
 // What does not stop a job.

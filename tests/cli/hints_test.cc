@@ -118,6 +118,18 @@ TEST_F(Hints, a_destination_that_has_diverged) {
   expect_announced({"deposit-2"});
 }
 
+TEST_F(Hints, messages_that_wait_for_a_destination_that_the_file_no_longer_has) {
+  send(line("deposit-1", "ann", 1));
+  ::setenv("ONCE_POINT", "relay_after_assign", 1);
+  ASSERT_EQ(run(scope_with_blanks()).exit_code, 128 + SIGKILL);
+  ::unsetenv("ONCE_POINT");
+  std::string without = scope_with_blanks();
+  without.resize(without.size() - announcement().size());
+  expect_repaired(without, "config", 1);
+  expect_books({"deposit-1"});
+  expect_announced({});
+}
+
 TEST_F(Hints, a_bridge_whose_copy_was_made_again) {
   send(line("deposit-1", "ann", 1));
   const Lines words{"bridge", topic("deposits"), topic("done"), "--state",

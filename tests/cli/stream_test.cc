@@ -137,6 +137,26 @@ TEST_F(Stream, consume_starts_and_stops_where_it_is_told) {
   EXPECT_EQ(run_once({"consume", url_ + "?end=stop"}).lines().size(), 5u);
 }
 
+// Who only looks is told what is there, and of no command that moves a pipeline.
+TEST_F(Stream, offsets_that_are_not_there_are_a_mistake_of_the_command_line) {
+  EXPECT_EQ(run_once({"consume", url_, "--from", "0"}).exit_code, 0);
+  const Answer empty = run_once({"consume", url_, "--from", "1"});
+  EXPECT_NE(empty.err.find("has no messages, and the next one is 0, not 1"), std::string::npos)
+      << empty.err;
+  ASSERT_EQ(run_once({"produce", url_}, "0\n1\n2\n3\n4\n").exit_code, 0);
+  EXPECT_EQ(run_once({"consume", url_, "--from", "5"}).exit_code, 0);
+  for (const char* offset : {"6", "99"}) {
+    const Answer answer = run_once({"consume", url_, "--from", offset});
+    EXPECT_EQ(answer.exit_code, 2) << answer.err;
+    EXPECT_NE(answer.err.find("error[usage]"), std::string::npos) << answer.err;
+    EXPECT_NE(answer.err.find(std::string("/0 has the offsets 0 to 4, not ") + offset),
+              std::string::npos)
+        << answer.err;
+    EXPECT_EQ(answer.err.find("once position"), std::string::npos) << answer.err;
+    EXPECT_EQ(answer.out, "");
+  }
+}
+
 TEST_F(Stream, one_partition_can_be_read_alone) {
   create("3");
   std::string input;

@@ -69,8 +69,14 @@ std::optional<SharedTopic> shared_topic(std::string_view one, std::string_view o
   const auto first = address_of(one);
   const auto second = address_of(other);
   if (!first || !second || first->scheme != second->scheme) return std::nullopt;
+  // The same directory can have two paths, as where one volume is mounted twice.
+  const auto is_same = [&](const std::string& topic, const std::string& another) {
+    std::error_code error;
+    return topic == another || (first->scheme == "file" &&
+                                std::filesystem::equivalent(topic, another, error) && !error);
+  };
   const auto shared = std::find_first_of(first->topics.begin(), first->topics.end(),
-                                         second->topics.begin(), second->topics.end());
+                                         second->topics.begin(), second->topics.end(), is_same);
   if (shared == first->topics.end()) return std::nullopt;
   return SharedTopic{*shared, first->brokers.empty() || share_a_broker(*first, *second)};
 }

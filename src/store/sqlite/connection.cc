@@ -208,7 +208,20 @@ Status Connection::script(const std::string& sql) {
   return {};
 }
 
+// What is written into a file that is no longer at its place is lost with the last who has it open.
+Status Connection::check_in_place() {
+  int has_moved = 0;
+  const int code = sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (code != SQLITE_OK || has_moved == 0) return {};
+  return fail(Remedy::stop, "gone",
+              fmt::format("{} was deleted, moved or replaced while it was open: nothing more is "
+                          "written. Put it back and start again; with another file in its place, "
+                          "its own positions say where to go on",
+                          sqlite3_db_filename(handle_, "main")));
+}
+
 Status Connection::begin() {
+  ONCE_TRY(check_in_place());
   Statement statement = ONCE_TRY(prepare("BEGIN IMMEDIATE"));
   const int code = statement.step();
   if (code != SQLITE_DONE) return fail(error(code, "begin a transaction"));

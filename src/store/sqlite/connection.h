@@ -86,6 +86,7 @@ class Connection {
   // Several statements without parameters, for schemas.
   [[nodiscard]] Status script(const std::string& sql);
 
+  // An error with the tag "gone" if the file is no longer at its place.
   [[nodiscard]] Status begin();
   [[nodiscard]] Status commit();
   void rollback();
@@ -119,6 +120,7 @@ class Connection {
 
   Connection(std::string where, sqlite3* handle) : where_(std::move(where)), handle_(handle) {}
   Status configure(const ConnectionOptions& options);
+  Status check_in_place();
   Status configure_file(const ConnectionOptions& options);
   Result<sqlite3_stmt*> compile(std::string_view sql, Cache& cache);
   static void clear(Cache& cache);

@@ -397,5 +397,24 @@ TEST(Sqlite, a_table_that_changes_under_a_cached_statement_is_no_harm) {
   }
 }
 
+// Somebody makes the database anew while it is in use: what is written into the old file is lost.
+TEST(SqliteStore, a_file_that_is_deleted_or_replaced_is_not_written_any_more) {
+  Scratch scratch;
+  const std::string path = scratch.path("shop.db");
+  auto store = open(path).value();
+  ASSERT_TRUE(add(*store, "order 1"));
+  std::filesystem::rename(path, path + ".old");
+  const Status deleted = add(*store, "order 2");
+  ASSERT_FALSE(deleted);
+  EXPECT_EQ(deleted.error().tag, "gone");
+  EXPECT_EQ(deleted.error().remedy, Remedy::stop);
+  EXPECT_NE(deleted.error().text.find("shop.db"), std::string::npos) << deleted.error().text;
+  std::filesystem::copy_file(path + ".old", path);
+  EXPECT_EQ(add(*store, "order 2").error().tag, "gone") << "another file is in its place";
+  std::filesystem::rename(path + ".old", path);
+  EXPECT_TRUE(add(*store, "order 2"));
+  EXPECT_TRUE(has(*store, "order 1"));
+}
+
 }  // namespace
 }  // namespace once

@@ -191,6 +191,12 @@ Result<int> set_horizon(const ProgressFlags& flags, Output& output) {
     output.write_line(fmt::format(
         "the horizon of scope {} is {} (it was {}), and stays there until once horizon release",
         change.scope, horizon_text(to_ms), horizon_text(change.was_ms)));
+  if (to_ms < change.was_ms)
+    output.talk(
+        fmt::format("warning: ids that were born before {} may be forgotten, and are new from now "
+                    "on: a message "
+                    "that was handled and is sent again has a second effect",
+                    time_text(change.was_ms)));
   return exit_ok;
 }
 
@@ -202,6 +208,10 @@ Result<int> release_horizon(const ProgressFlags& flags, Output& output) {
   else
     output.write_line(fmt::format("the horizon of scope {}, {}, follows its messages again",
                                   change.scope, horizon_text(change.horizon_ms)));
+  if (change.horizon_ms > system_clock().now_ms())
+    output.talk(
+        "warning: it is in the future, and never moves back by itself: messages are too old until "
+        "then. Set it back first: once horizon set --to none");
   return exit_ok;
 }
 

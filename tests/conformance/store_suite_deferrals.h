@@ -79,7 +79,9 @@ class DeferralSuite : public StoreSuite {
     for (const DeferredRecord& record : records) ids.push_back(record.message.id);
     return ids;
   }
-  Outcome outcome_of(const char* id) { return records().find("shop", id).value().value().outcome; }
+  LedgerRecord record_of(const char* id) { return records().find("shop", id).value().value(); }
+  Outcome outcome_of(const char* id) { return record_of(id).outcome; }
+  static void let_time_pass() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
   std::deque<std::vector<DeferredRecord>> kept_;
 };
@@ -157,8 +159,11 @@ TEST_P(DeferralSuite, while_it_waits_copies_are_duplicates_and_other_content_is_
 
 TEST_P(DeferralSuite, it_is_had_again_once_and_then_waits_no_longer) {
   put_off("m0");
+  const std::int64_t put_off_ms = record_of("m0").recorded_ms;
+  let_time_pass();
   const Delivery again = delivery_of(due().at(0));
   EXPECT_EQ(attempt(again, applied("done")).kind, Kind::fresh);
+  EXPECT_GT(record_of("m0").recorded_ms, put_off_ms) << "the time at which it was settled";
   const Verdict late = attempt(again, applied());
   EXPECT_EQ(late.kind, Kind::duplicate);
   EXPECT_EQ(late.stored.kind, Outcome::Kind::later);  // not to be settled
@@ -327,6 +332,9 @@ TEST_P(DeferralSuite, a_parked_message_that_is_sent_again_on_purpose_is_had_agai
   Entry other = entry("m0", 3, 1);
   other.replays_parked = true;
   EXPECT_EQ(kind_of(other), Kind::mismatch);
+  const std::int64_t parked_ms = record_of("m0").recorded_ms;
+  EXPECT_EQ(record_of("m0").offset, 0);
+  let_time_pass();
   const auto verdicts = handle(std::vector{again, again}).value();
   EXPECT_EQ(verdicts[0].kind, Kind::fresh);
   EXPECT_EQ(verdicts[1].kind, Kind::duplicate);
@@ -336,6 +344,10 @@ TEST_P(DeferralSuite, a_parked_message_that_is_sent_again_on_purpose_is_had_agai
   ASSERT_EQ(parked.size(), 1u);
   EXPECT_EQ(parked[0].message.id, "m1");
   EXPECT_EQ(outcome_of("m0"), applied());
+  // What the ledger says is about the delivery that was handled.
+  EXPECT_EQ(record_of("m0").offset, 2);
+  EXPECT_EQ(record_of("m0").partition, again.partition);
+  EXPECT_GT(record_of("m0").recorded_ms, parked_ms);
 }
 
 // A pipeline with real threads on the store: each key in order, each message once.

@@ -102,7 +102,7 @@ Status MemoryTransaction::resume(const Entry& entry, Outcome::Kind from) {
   fresh_.emplace(entry.id, MemoryState::LedgerRow{entry.fingerprint,
                                                   {},
                                                   stored.born_ms,
-                                                  stored.recorded_ms,
+                                                  store_.clock_.now_ms(),
                                                   std::string(entry.partition),
                                                   entry.offset});
   return {};

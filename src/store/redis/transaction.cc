@@ -89,7 +89,10 @@ Verdict RedisTransaction::verdict_of(const Entry& entry, const Looked& looked) {
   std::string id(entry.id);
   if (const auto ours = fresh_.find(id); ours != fresh_.end()) return compared(ours->second);
   if (const auto stored = looked.records.find(entry.id); stored != looked.records.end()) {
-    if (entry.deferral.number != 0 || entry.replays_parked) resumable_[id] = stored->second;
+    if (entry.deferral.number != 0 || entry.replays_parked) {
+      resumable_[id] = stored->second;
+      resumable_[id].recorded_ms = looked.now_ms;
+    }
     return compared(stored->second);
   }
   const std::int64_t born_ms = ledger_time(entry.born_ms);

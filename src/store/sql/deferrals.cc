@@ -65,14 +65,17 @@ Status ServerTransaction::resume(const Entry& entry, Outcome::Kind from) {
     return fail(resumed_elsewhere(where(), name));
   };
   unchecked_ = true;
+  const std::int64_t partition = ONCE_TRY(store_.number_of(entry.partition));
   ONCE_TRY(connection().send(
-      "UPDATE once_ledger SET outcome = 0, result = NULL "
-      "WHERE scope = ? AND id = ? AND outcome = ?",
-      {scope_number_, Blob{id.bytes()}, static_cast<int>(from)}, check, SqlStage::statement));
+      fmt::format("UPDATE once_ledger SET outcome = 0, result = NULL, recorded_ms = {}, "
+                  "source_partition = ?, at_offset = ? WHERE scope = ? AND id = ? AND outcome = ?",
+                  store_.words_.now_ms),
+      {partition, entry.offset, scope_number_, Blob{id.bytes()}, static_cast<int>(from)}, check,
+      SqlStage::statement));
   if (from == Outcome::Kind::parked)
     ONCE_TRY(connection().send("DELETE FROM once_parked WHERE scope = ? AND id = ?",
                                {scope_number_, Blob{entry.id}}));
-  fresh_[std::string(entry.id)] = {ONCE_TRY(store_.number_of(entry.partition)), entry.offset};
+  fresh_[std::string(entry.id)] = {partition, entry.offset};
   return {};
 }
 

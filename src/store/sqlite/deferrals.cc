@@ -57,16 +57,18 @@ Status SqliteTransaction::ask_gone(const Entry& entry, bool& gone) {
 
 Status SqliteTransaction::resume(const Entry& entry, Outcome::Kind from) {
   const std::int64_t scope = ONCE_TRY(scope_number());
+  const std::int64_t partition = ONCE_TRY(partition_number(entry.partition));
   const CompactId id(entry.id);
   ONCE_TRY(
-      writer().run("UPDATE once_ledger SET outcome = 0, result = NULL "
-                   "WHERE scope = ? AND id = ? AND outcome = ?",
-                   {scope, Blob{id.bytes()}, static_cast<int>(from)}));
+      writer().run("UPDATE once_ledger SET outcome = 0, result = NULL, recorded_ms = ?, "
+                   "partition = ?, offset = ? WHERE scope = ? AND id = ? AND outcome = ?",
+                   {store_.clock_.now_ms(), partition, entry.offset, scope, Blob{id.bytes()},
+                    static_cast<int>(from)}));
   if (writer().changes() != 1) return fail(resumed_elsewhere(store_.traits().name, entry.id));
   if (from == Outcome::Kind::parked)
     ONCE_TRY(writer().run("DELETE FROM once_parked WHERE scope = ? AND id = ?",
                           {scope, Blob{entry.id}}));
-  remember(entry, ONCE_TRY(partition_number(entry.partition)));
+  remember(entry, partition);
   return {};
 }
 

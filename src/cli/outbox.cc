@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/id_text.h"
+#include "model/ledger.h"
 
 namespace once::cli {
 namespace {
@@ -97,6 +98,9 @@ Result<int> drop_pending(const OutboxFlags& flags, Output& output) {
       ONCE_TRY(operate::drop_pending(books, flags.chosen.destination, flags.reason, flags.dry_run));
   const std::string count = count_text(was.pending) + (was.more_pending ? "+" : "");
   if (flags.dry_run) tell_dry_run(output, fmt::format("{} pending messages", count));
+  if (static_cast<std::int64_t>(was.pending) > dropped_ids_max)
+    output.talk(fmt::format("note: the operation log gets the ids of the oldest {} of them",
+                            grouped(dropped_ids_max)));
   if (output.json()) {
     output.write_json({{"action", "drop"},
                        {"destination", was.name},

@@ -234,4 +234,8 @@ std::string drop_note(std::int64_t number, std::string_view reason) {
   return fmt::format("{} (parked message {})", reason, number);
 }
 
+std::string drop_pending_note(std::string_view destination, std::string_view reason) {
+  return fmt::format("{} (pending for \"{}\")", reason, destination);
+}
+
 }  // namespace once

@@ -90,6 +90,10 @@ inline constexpr std::int64_t operations_max = 10'000;
 [[nodiscard]] std::string replay_note(std::int64_t number, std::string_view destination,
                                       std::string_view reason);
 [[nodiscard]] std::string drop_note(std::int64_t number, std::string_view reason);
+// The same of a row of the outbox that is given up with its destination. The log has the ids of the
+// oldest so many of them.
+[[nodiscard]] std::string drop_pending_note(std::string_view destination, std::string_view reason);
+inline constexpr std::int64_t dropped_ids_max = 1000;
 
 // Times before 1970 count as 1970: a horizon of 0 has forgotten nothing.
 constexpr std::int64_t ledger_time(std::int64_t born_ms) {

@@ -346,6 +346,9 @@ TEST_F(OutboxCli, a_destination_that_is_missing_at_the_start_holds_up_nothing_el
       outbox({"drop", "--pending", "--destination", copy, "--reason", "switched off"});
   EXPECT_EQ(dropped["pending"], 2);
   EXPECT_EQ(dropped["destination"], copy);
+  const Answer trace = run_once({"trace", "deposit-1", "--store", store()});
+  EXPECT_NE(trace.out.find("switched off (pending for \"" + copy + "\")"), std::string::npos)
+      << trace.out << trace.err;
   for (const Json& one : outbox({"ls"})) EXPECT_EQ(one["pending"], 0) << one;
   EXPECT_EQ(outbox({"drop", "--pending", "--destination", copy, "--reason", "again"})["pending"],
             0);

@@ -4,6 +4,7 @@
 #include "conformance/store_suite_outbox.h"
 #include "conformance/store_suite_progress.h"
 #include "conformance/store_suite_repairs.h"
+#include "model/ledger.h"
 
 // What a person sets, and that nothing goes on with what was there before.
 
@@ -261,11 +262,32 @@ TEST_P(RepairSuite, what_is_pending_is_given_up_and_the_destination_begins_anew)
     EXPECT_EQ(outbox().pending("next", 10).value()[i].route, (Route{1, i}));
   std::vector<OperationRecord> lines = records().operations(relay_scope, 0, 100).value();
   std::erase_if(lines, [](const OperationRecord& line) { return line.action == "take"; });
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0].action, "drop pending");
-  EXPECT_EQ(lines[0].subject, "next");
-  EXPECT_EQ(lines[0].reason, "it was switched off");
+  // Each id that is given up has a line, so that it can be found by it.
+  Strings dropped;
+  for (const OperationRecord& line : lines)
+    if (line.action == "drop") {
+      dropped.push_back(line.subject);
+      EXPECT_EQ(line.reason, "it was switched off (pending for \"next\")");
+    }
+  EXPECT_EQ(dropped, (Strings{"m1", "m2", "m3", "m4"}));
+  ASSERT_EQ(lines.size(), 5u);
+  EXPECT_EQ(lines.back().action, "drop pending");
+  EXPECT_EQ(lines.back().subject, "next");
+  EXPECT_EQ(lines.back().reason, "it was switched off");
   ASSERT_TRUE(repairs().correct(relay_scope, DropPending{"never used"}, "why not"));
+}
+
+TEST_P(RepairSuite, of_very_many_that_are_given_up_the_log_has_the_oldest_ids) {
+  Sender sender(*under_test_);
+  const auto count = static_cast<int>(dropped_ids_max) + 3;
+  sender.enqueue("next", 0, count);
+  ASSERT_TRUE(repairs().correct(relay_scope, DropPending{"next"}, "it was switched off"));
+  Strings expected, dropped;
+  for (int i = 0; i < dropped_ids_max; ++i) expected.push_back("m" + std::to_string(i));
+  const auto lines = records().operations(relay_scope, 0, 2000).value();
+  for (const OperationRecord& line : lines)
+    if (line.action == "drop") dropped.push_back(line.subject);
+  EXPECT_EQ(dropped, expected);
 }
 
 TEST_P(RepairSuite, nonsense_and_corrections_without_a_reason_change_nothing) {

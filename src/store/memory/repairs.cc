@@ -131,6 +131,11 @@ Status MemoryStore::correct(std::string_view scope, const Correction& correction
     } else if (const auto* restart = std::get_if<RestartDestination>(&correction)) {
       restart_destination(restart->destination);
     } else if (const auto* pending = std::get_if<DropPending>(&correction)) {
+      std::int64_t told = 0;
+      for (const auto& [number, row] : state_.outbox[pending->destination])
+        if (told++ < dropped_ids_max)
+          log_operation(scope, "drop", row.message.id,
+                        drop_pending_note(pending->destination, reason));
       state_.outbox.erase(pending->destination);
       restart_destination(pending->destination);
     } else {

@@ -103,6 +103,7 @@ Status RedisStore::restart_destination(std::string_view scope, const std::string
   call.add(scope).add(relay_scope).add(destination);
   call.add(action_of(correction)).add(subject_of(correction, scope)).add(reason);
   call.add(std::holds_alternative<DropPending>(correction) ? "drop" : "keep");
+  call.add(drop_pending_note(destination, reason)).add(dropped_ids_max);
   ONCE_TRY(ask(call, RedisStage::write));
   return {};
 }

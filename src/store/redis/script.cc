@@ -561,8 +561,9 @@ return {'ok'}
 )lua");
 
 // keys: scopes, positions of the relay, operations, routes, sequences, outbox. words: 2 scope, 3
-// relay's scope, 4 destination, 5 action, 6 subject, 7 reason, 8 `drop` or `keep` what is pending.
-// The empty stream stays, since it counts the rows.
+// relay's scope, 4 destination, 5 action, 6 subject, 7 reason, 8 `drop` or `keep` what is pending,
+// 9 note about an id that is dropped, 10 how many of them are noted. The empty stream stays, since
+// it counts the rows.
 const RedisScript restart_destination = made_of(R"lua(
 local offset, fence, rest = position_at(KEYS[2], ARGV[4])
 local operation = last_number(KEYS[3])
@@ -572,7 +573,17 @@ redis.call('HLEN', KEYS[4])
 redis.call('HLEN', KEYS[5])
 redis.call('SADD', KEYS[1], ARGV[2], ARGV[3])
 redis.call('DEL', KEYS[4], KEYS[5])
-if ARGV[8] == 'drop' then redis.call('XTRIM', KEYS[6], 'MAXLEN', 0) end
+if ARGV[8] == 'drop' then
+  for _, row in ipairs(redis.call('XRANGE', KEYS[6], '-', '+', 'COUNT', ARGV[10])) do
+    for i = 1, #row[2], 2 do
+      if row[2][i] == 'id' then
+        operation = operation + 1
+        log(KEYS[3], operation, 'drop', row[2][i + 1], ARGV[9])
+      end
+    end
+  end
+  redis.call('XTRIM', KEYS[6], 'MAXLEN', 0)
+end
 redis.call('HSET', KEYS[2], ARGV[4],
   digits(offset + 1) .. ' ' .. next_fence(fence) .. ' ' .. rest)
 log(KEYS[3], operation + 1, ARGV[5], ARGV[6], ARGV[7])

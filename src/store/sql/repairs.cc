@@ -143,8 +143,14 @@ Status ServerStore::correct(std::string_view scope, const Correction& correction
       ONCE_TRY(restart_destination(connection, restart->destination));
     if (const auto* pending = std::get_if<DropPending>(&correction)) {
       ONCE_TRY(restart_destination(connection, pending->destination));  // fences the relay first
-      ONCE_TRY(connection.send("DELETE FROM once_outbox WHERE destination = ?",
-                               {ONCE_TRY(number_of(pending->destination))}));
+      const std::int64_t name = ONCE_TRY(number_of(pending->destination));
+      ONCE_TRY(connection.send(
+          fmt::format("INSERT INTO once_operation (scope, at_ms, action, subject, reason) "
+                      "SELECT ?, {}, ?, id, ? FROM once_outbox WHERE destination = ? "
+                      "ORDER BY number LIMIT {}",
+                      words_.now_ms, dropped_ids_max),
+          {number, Blob{"drop"}, Blob{drop_pending_note(pending->destination, reason)}, name}));
+      ONCE_TRY(connection.send("DELETE FROM once_outbox WHERE destination = ?", {name}));
     }
     if (std::holds_alternative<DropScope>(correction)) ONCE_TRY(drop_scope(connection, number));
     ONCE_TRY(log_operation(connection, log, action_of(correction), subject_of(correction, scope),

@@ -133,6 +133,12 @@ Status SqliteStore::correct(std::string_view scope, const Correction& correction
       ONCE_TRY(restart_destination(writer, *restart));
     if (const auto* pending = std::get_if<DropPending>(&correction)) {
       const std::int64_t name = ONCE_TRY(names_.number_of(writer, pending->destination));
+      ONCE_TRY(
+          writer.run("INSERT INTO once_operation (scope, at_ms, action, subject, reason) "
+                     "SELECT ?, ?, 'drop', id, ? FROM once_outbox WHERE destination = ? "
+                     "ORDER BY number LIMIT ?",
+                     {number, clock_.now_ms(), drop_pending_note(pending->destination, reason),
+                      name, dropped_ids_max}));
       ONCE_TRY(writer.run("DELETE FROM once_outbox WHERE destination = ?", {name}));
       ONCE_TRY(restart_destination(writer, {pending->destination}));
     }

@@ -27,9 +27,7 @@ Status check_made(const std::string& store_url) {
     case StoreState::none:
       if (const std::string file = missing_file_of(store_url); !file.empty())
         return fail(Remedy::stop, "missing",
-                    fmt::format("there is no file {}, so that no pipeline has used this store; "
-                                "name the one that its file does",
-                                file));
+                    fmt::format("there is no file {}: no pipeline has used it yet", file));
       return fail(Remedy::stop, "missing",
                   fmt::format("{} has no tables of Once: no pipeline has used it yet",
                               shown_url(store_url)));

@@ -44,6 +44,16 @@ Result<std::vector<SinkTraits>> sinks_of(const Plan& plan) {
   return sinks;
 }
 
+// A database that this run has made has no tables of its user.
+Error with_made_file(Error error, const std::string& file) {
+  if (!file.empty() && error.tag == "sql")
+    error.text += fmt::format(
+        "; the file {} did not exist before this run, which made it: make its tables, or name "
+        "another in store.url",
+        file);
+  return error;
+}
+
 using OpenSource = Result<std::unique_ptr<Source>> (*)(std::string_view url);
 Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSource how,
                          SharedStores& stores) {
@@ -55,8 +65,10 @@ Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSour
   parts.sinks = ONCE_TRY(sinks_of(plan));
   parts.promise = ONCE_TRY(verify(parts.source->traits(), parts.store.store->traits(),
                                   handler_of(parts.recipe), plan.options, parts.sinks));
-  parts.unchecked = ONCE_TRY(
-      patience.until_there(the_store, [&] { return parts.recipe->check(*parts.store.store); }));
+  auto unchecked =
+      patience.until_there(the_store, [&] { return parts.recipe->check(*parts.store.store); });
+  if (!unchecked) return fail(with_made_file(std::move(unchecked).error(), parts.store.made_file));
+  parts.unchecked = std::move(*unchecked);
   return parts;
 }
 

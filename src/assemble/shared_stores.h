@@ -29,6 +29,7 @@ class SharedStores {
   struct Known {
     std::weak_ptr<Store> store;
     StoreState state = StoreState::current;
+    std::string made_file;
   };
   const Open open_;
   std::mutex mutex_;  // taken with no other lock

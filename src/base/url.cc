@@ -184,14 +184,16 @@ std::string lower(std::string_view text) {
   return made;
 }
 
-tl::unexpected<Error> no_scheme(std::string_view text) {
+tl::unexpected<Error> no_scheme(std::string_view text, std::string_view usual) {
   if (text.find('=') != std::string_view::npos)
     return fail_url(
         "what was given has no scheme; names and values (host=...) are not read: write a URL, for "
         "example postgresql://USER:PASSWORD@HOST/DATABASE");
   const std::string shown = shown_url(text);
-  return fail_url(fmt::format("\"{}\" has no scheme; did you mean file:{}?", shown,
-                              shown == text && !text.empty() ? shown : "DIR/TOPIC"));
+  return fail_url(fmt::format("\"{}\" has no scheme; did you mean {}:{}?", shown, usual,
+                              shown == text && !text.empty() ? shown
+                              : usual == "file"              ? "DIR/TOPIC"
+                                                             : "PATH"));
 }
 
 }  // namespace
@@ -245,9 +247,9 @@ const std::string* Url::parameter(std::string_view name) const {
   return nullptr;
 }
 
-Result<Url> parse_url(std::string_view text) {
+Result<Url> parse_url(std::string_view text, std::string_view usual) {
   const std::size_t scheme = scheme_bytes(text);
-  if (scheme == 0) return no_scheme(text);
+  if (scheme == 0) return no_scheme(text, usual);
   Url url;
   url.scheme = lower(text.substr(0, scheme - 1));
   std::string_view rest = text.substr(scheme);

@@ -38,7 +38,8 @@ struct Endpoint {
 
 // All errors of these functions have the tag "url" and show no secret.
 
-Result<Url> parse_url(std::string_view text);
+// `usual`: the scheme that is most likely meant where a text has none.
+Result<Url> parse_url(std::string_view text, std::string_view usual = "file");
 
 // A URL as people may see it: without password and without the values of parameters. Where it can
 // be read in more than one way, nothing is shown that may be part of a password; of a text that is

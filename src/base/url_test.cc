@@ -42,6 +42,13 @@ TEST(Url, without_a_scheme_gets_a_guess) {
   }
 }
 
+TEST(Url, without_a_scheme_gets_a_guess_of_what_is_usual_there) {
+  EXPECT_NE(parse_url("data/a.db", "sqlite").error().text.find("did you mean sqlite:data/a.db?"),
+            std::string::npos);
+  EXPECT_NE(parse_url("", "sqlite").error().text.find("did you mean sqlite:PATH?"),
+            std::string::npos);
+}
+
 TEST(Url, percent_signs_are_decoded) { EXPECT_EQ(parse_url("file:a%3Fb/c%25")->path, "a?b/c%"); }
 
 TEST(Url, broken_percent_signs_and_nul_bytes_are_refused) {

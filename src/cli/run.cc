@@ -36,7 +36,14 @@ void tell_findings(const Plan& plan, const assemble::Checked& checked, Output& o
     output.log(Severity::warning, "check", warning);
   for (const std::string& advice : advice_about(plan.source_url)) output.talk("warning: " + advice);
   const std::string store = output.secrets.redacted(checked.parts.store.store->traits().name);
-  if (checked.parts.store.state == StoreState::none)
+  const std::string file = output.secrets.redacted(missing_file_of(plan.store_url));
+  if (!file.empty())
+    output.log(
+        Severity::warning, "check",
+        fmt::format("the file {} of the store does not exist: a run makes it, with no tables "
+                    "but those of Once",
+                    file));
+  else if (checked.parts.store.state == StoreState::none)
     output.talk(fmt::format("note: {} has no tables or keys of Once yet: a run makes them", store));
   if (checked.parts.store.state == StoreState::older)
     output.talk(

@@ -266,7 +266,8 @@ void add_position(CLI::App& app, Context& context) {
   CLI::App& set = add_verb(position, context, flags, "set",
                            "Set where a partition goes on; its owner is fenced", set_position);
   set.add_option("--partition", flags->partition, "Which one")->required()->option_text("NAME");
-  add_target(set, *flags, "The next offset to handle, a time (2026-11-16T08:00:00Z, -1h), or",
+  add_target(set, *flags,
+             "The next offset to handle, or one found by a time (2026-11-16T08:00:00Z, -1h)",
              "first|end|OFFSET|TIME");
   add_source(set, *flags, "The topic; needed for --to end and --to TIME");
   set.footer(
@@ -289,7 +290,8 @@ void add_horizon(CLI::App& app, Context& context) {
       .footer("Example:\n  once horizon show --store sqlite:shop.db --scope payments");
   CLI::App& set =
       add_verb(horizon, context, flags, "set", "Set the horizon, and hold it there", set_horizon);
-  add_target(set, *flags, "A time (2026-11-16T08:00:00Z, -30d, milliseconds since 1970), or",
+  add_target(set, *flags,
+             "A time (2026-11-16T08:00:00Z, -30d, milliseconds since 1970), or none at all",
              "TIME|none");
   set.footer(
       "Example:\n  once horizon set --store sqlite:shop.db --scope payments --to none \\\n"

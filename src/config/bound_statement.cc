@@ -41,14 +41,24 @@ Result<std::vector<Value>> BoundStatement::bind(MessageValues& values,
   return bound;
 }
 
+namespace {
+
+// What becomes of the message is often known only when the values have gone on to other elements.
+Expect of_element(const MessageValues& values, Expect expect) {
+  expect.otherwise = values.of_element(std::move(expect.otherwise));
+  return expect;
+}
+
+}  // namespace
+
 Status BoundStatement::execute(MessageValues& values, SqlTransaction& transaction,
                                const Expect& expect, std::string_view extra) const {
-  return transaction.execute(text_, ONCE_TRY(bind(values, extra)), expect);
+  return transaction.execute(text_, ONCE_TRY(bind(values, extra)), of_element(values, expect));
 }
 
 Status BoundStatement::fetch(MessageValues& values, SqlTransaction& transaction,
                              const Expect& expect, const SqlTransaction::Then& then) const {
-  return transaction.fetch(text_, ONCE_TRY(bind(values, {})), expect, then);
+  return transaction.fetch(text_, ONCE_TRY(bind(values, {})), of_element(values, expect), then);
 }
 
 }  // namespace once

@@ -61,7 +61,8 @@ TEST_F(Each, one_element_that_cannot_be_had_takes_back_all_of_the_message) {
   EXPECT_EQ(run({R"({"id":"1","lines":[{"sku":"a","count":1},{"sku":"b","count":3}]})",
                  R"({"id":"2","lines":[{"sku":"b","count":2}]})",
                  R"({"id":"3","lines":[{"sku":"a","count":5},{"sku":"b","count":1}]})"}),
-            (Lines{"rejected: sold out", "applied", "rejected: sold out"}));
+            (Lines{"rejected: element 1 of /lines: sold out", "applied",
+                   "rejected: element 1 of /lines: sold out"}));
   EXPECT_EQ(sql("SELECT sku || pieces FROM stock ORDER BY sku"), (Lines{"a5", "b0"}));
   EXPECT_EQ(sql("SELECT order_id FROM line"), Lines{"2"});
   EXPECT_EQ(emitted_bodies(), Lines{R"({"count":2,"sku":"b"})"});
@@ -77,7 +78,9 @@ TEST_F(Each, array_that_is_empty_has_no_effect_and_one_that_is_none_parks) {
   EXPECT_EQ(outcomes[2], "parked: each = \"/lines\": it is not an array");
   EXPECT_EQ(outcomes[3], "parked: each = \"/lines\": it is not an array");
   // The condition does not hold for a count that is missing; the second step does not need it.
-  EXPECT_EQ(outcomes[4], "parked: the value \"count\" (/count in the element) is not there");
+  EXPECT_EQ(
+      outcomes[4],
+      "parked: element 0 of /lines: the value \"count\" (/count in the element) is not there");
   EXPECT_EQ(sql("SELECT count(*) FROM line"), Lines{"0"});
 }
 

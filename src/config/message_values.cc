@@ -58,6 +58,18 @@ void MessageValues::resume() {
   json_.reset();
   element_.reset();
   array_.reset();
+  in_element_ = false;
+}
+
+std::string MessageValues::of_element(std::string reason) const {
+  if (!in_element_ || reason.empty()) return reason;
+  return fmt::format("element {} of {}: {}", element_index_, *array_, reason);
+}
+
+Outcome MessageValues::of_element(Outcome outcome) const {
+  if (outcome.kind != Outcome::Kind::applied)
+    outcome.detail = of_element(std::move(outcome.detail));
+  return outcome;
 }
 
 Result<std::size_t> MessageValues::open_array(const std::string& pointer) {
@@ -77,6 +89,7 @@ Result<std::size_t> MessageValues::open_array(const std::string& pointer) {
 Status MessageValues::select_element(std::size_t index) {
   element_ = ONCE_TRY(JsonBody::parse_element(elements_[index]));
   element_index_ = index;
+  in_element_ = true;
   for (std::size_t i = 0; i < rules_.size(); ++i)
     if (is_of_element(rules_[i])) cells_[i].reset();
   return {};

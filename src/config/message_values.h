@@ -2,6 +2,7 @@
 #pragma once
 
 #include <once/message.h>
+#include <once/outcome.h>
 
 #include <cstddef>
 #include <functional>
@@ -60,6 +61,10 @@ class MessageValues {
   [[nodiscard]] Result<std::size_t> open_array(const std::string& pointer);
   // Values of an element are those of this one until another is selected.
   [[nodiscard]] Status select_element(std::size_t index);
+  void leave_element() { in_element_ = false; }
+  // The reason names the element that is selected, by its :element_index; without one it stays.
+  [[nodiscard]] std::string of_element(std::string reason) const;
+  [[nodiscard]] Outcome of_element(Outcome outcome) const;
 
   // Results of a step are the columns of this row. If it is asked for before it is there, `wait` is
   // called.
@@ -87,6 +92,7 @@ class MessageValues {
   std::optional<std::string> array_;  // where `elements_` are from
   std::vector<std::string> elements_;
   std::size_t element_index_ = 0;
+  bool in_element_ = false;
   std::map<std::size_t, std::shared_ptr<const FetchedRow>> fetched_;  // by step
   std::function<Status()> wait_;
   std::optional<JsonBody> element_;

@@ -93,6 +93,8 @@ Status parse_store(const TomlTable& root, Plan& plan) {
   const auto store = ONCE_TRY(root.table("store", store_keys));
   if (!store) return root.refuse("store", "is missing: where effects and ids are kept");
   plan.store_url = ONCE_TRY(store->required_text("url", "for example \"sqlite:shop.db\""));
+  if (const auto url = parse_url(plan.store_url, "sqlite"); !url)
+    return store->refuse("url", fmt::format("cannot be used: {}", url.error().text));
   return {};
 }
 
@@ -353,6 +355,12 @@ bool is_in_a_password(const std::string& value, std::span<const std::string> url
   });
 }
 
+// The file of a store as errors name it.
+std::string file_in(const std::string& value) {
+  const auto url = parse_url(value);
+  return url && url->scheme == "sqlite" ? absolute_path(url->path) : std::string();
+}
+
 }  // namespace
 
 void Plan::teach(Secrets& secrets) const {
@@ -362,8 +370,11 @@ void Plan::teach(Secrets& secrets) const {
   const bool all = source_url.empty() && store_url.empty();
   for (const auto& [variable, value] : variables)
     if (all || is_secret_variable(variable) || without_credentials(value) != value ||
-        is_in_a_password(value, urls))
-      secrets.learn_value(value, fmt::format("${{{}}}", variable));
+        is_in_a_password(value, urls)) {
+      const std::string shown = fmt::format("${{{}}}", variable);
+      secrets.learn_value(value, shown);
+      if (const std::string path = file_in(value); !path.empty()) secrets.learn_value(path, shown);
+    }
   secrets.learn(source_url);
   secrets.learn(store_url);
   for (const EmitTarget& destination : destinations()) secrets.learn(destination.to);

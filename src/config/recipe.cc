@@ -40,12 +40,20 @@ Result<std::optional<Outcome>> repeat(const std::optional<std::string>& each,
   if (!asks_each && !ONCE_TRY(holds(when, values))) return std::nullopt;
   if (!each) return work();
   const std::size_t count = ONCE_TRY(values.open_array(*each));
-  for (std::size_t i = 0; i < count; ++i) {
-    ONCE_TRY(values.select_element(i));
-    if (asks_each && !ONCE_TRY(holds(when, values))) continue;
-    if (auto outcome = ONCE_TRY(work())) return outcome;
-  }
-  return std::nullopt;
+  const auto run = [&]() -> Result<std::optional<Outcome>> {
+    for (std::size_t i = 0; i < count; ++i) {
+      ONCE_TRY(values.select_element(i));
+      if (asks_each && !ONCE_TRY(holds(when, values))) continue;
+      if (auto outcome = ONCE_TRY(work())) return outcome;
+    }
+    return std::nullopt;
+  };
+  auto ended = run();
+  if (!ended && ended.error().remedy == Remedy::park)
+    ended.error().text = values.of_element(ended.error().text);
+  if (ended && *ended) **ended = values.of_element(std::move(**ended));
+  values.leave_element();
+  return ended;
 }
 
 bool has_to_roll_back(const Outcome& outcome, bool after_writes) {

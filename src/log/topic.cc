@@ -12,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "base/topic_address.h"
+#include "base/url.h"
 #include "log/layout.h"
 #include "log/limits.h"
 #include "model/hint.h"
@@ -336,6 +337,33 @@ std::string lock_path(const std::string& directory, const std::string& topic) {
   return topic_directory(directory, topic) + "/lock";
 }
 
+namespace {
+
+// The topic of the directory whose name is most like this one; empty: none is.
+std::string topic_like(Files& files, const std::string& directory, const std::string& topic) {
+  const auto entries = files.entries(directory);
+  if (!entries) return {};
+  std::vector<std::string_view> names;
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind == Kind::file || !check_name(entry.name)) continue;
+    const auto is_there = exists(files, topic_path(directory, entry.name));
+    if (is_there && *is_there) names.push_back(entry.name);
+  }
+  return std::string(nearest(topic, names));
+}
+
+tl::unexpected<Error> no_topic(Files& files, const std::string& directory,
+                               const std::string& topic) {
+  const std::string guess = topic_like(files, directory, topic);
+  return fail(Remedy::stop, "missing",
+              fmt::format("there is no topic {} in {}{}; make it first, with {}", topic,
+                          absolute_path(directory),
+                          guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
+                          hint({"topic", "create", file_url(directory + "/" + topic)})));
+}
+
+}  // namespace
+
 Result<TopicFile> read_topic(Files& files, const std::string& directory, const std::string& topic) {
   ONCE_TRY(check_name(topic));
   const std::string path = topic_path(directory, topic);
@@ -346,10 +374,7 @@ Result<TopicFile> read_topic(Files& files, const std::string& directory, const s
       return fail(Remedy::stop, "corrupt",
                   fmt::format("{} is missing, but there are partitions beside it. {}", path,
                               way_out(path)));
-    return fail(Remedy::stop, "missing",
-                fmt::format("there is no topic {} in {}; make it first, with {}", topic,
-                            absolute_path(directory),
-                            hint({"topic", "create", file_url(directory + "/" + topic)})));
+    return no_topic(files, directory, topic);
   }
   if (!content) return fail(content.error());
   return decode(path, *content);

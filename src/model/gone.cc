@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "model/hint.h"
-
 namespace once {
 namespace {
 
@@ -69,9 +67,10 @@ Error replaced_error(std::string_view partition, std::int64_t offset) {
                   partition, replaced_mark, offset));
 }
 
-Error with_way_on(Error error) {
+Error with_way_on(Error error, const HintPlace& place) {
   if (error.tag == "gone" && error.text.find("`once ") == std::string::npos)
     error.text += way_on_in(error.text);
+  error.text = with_complete_hints(error.text, place);
   return error;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "model/hint.h"
+
 namespace once {
 
 // Errors of a source that no longer has what was read from it before (tag "gone"). Each names the
@@ -21,8 +23,8 @@ namespace once {
 // The message at `offset` is another than the one that was read there.
 [[nodiscard]] Error replaced_error(std::string_view partition, std::int64_t offset);
 
-// Of one of these errors that ends a pipeline: with the commands by which an operator goes on,
-// without the scope (model/hint.h). Any other error stays as it is.
-[[nodiscard]] Error with_way_on(Error error);
+// What ends a pipeline: one of these errors with the commands by which an operator goes on, and any
+// error with its commands completed by what is known there (model/hint.h).
+[[nodiscard]] Error with_way_on(Error error, const HintPlace& place = {});
 
 }  // namespace once

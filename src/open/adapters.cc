@@ -47,7 +47,7 @@ std::span<const Adapter* const> adapters() {
 }
 
 Result<const Adapter*> adapter_of(std::string_view text, std::string_view purpose, Ability can) {
-  const Url url = ONCE_TRY(parse_url(text));
+  const Url url = ONCE_TRY(parse_url(text, purpose == "store" ? "sqlite" : "file"));
   std::vector<std::string_view> known;
   for (const Adapter* adapter : adapters()) {
     if (!can(*adapter)) continue;

@@ -26,8 +26,13 @@ namespace once {
 struct LookedAtStore {
   std::shared_ptr<Store> store;
   StoreState state = StoreState::current;
+  std::string made_file = {};  // that was not there before it was opened; empty: it was
 };
 [[nodiscard]] Result<LookedAtStore> open_store_to_look(std::string_view url);
+
+// The file that a store would be in, which is not there: its absolute path. Empty: it is there, or
+// the store is no file. A slip in a path is found by it, since a run makes the file.
+[[nodiscard]] std::string missing_file_of(std::string_view url);
 
 // What a person should know about the libraries behind a URL, whatever the topic is: worth a look
 // before something is set up, not at every start.

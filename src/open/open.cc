@@ -2,6 +2,9 @@
 #include <once/open.h>
 
 #include "base/assert.h"
+#include "base/file.h"
+#include "base/topic_address.h"
+#include "base/url.h"
 #include "open/adapters.h"
 #include "open/look.h"
 
@@ -48,6 +51,14 @@ Result<LookedAtStore> open_store_to_look(std::string_view url) {
   const StoreState state = ONCE_TRY(store_state_at(url));
   const bool is_made = state == StoreState::current || adapter.store_to_look == nullptr;
   return LookedAtStore{ONCE_TRY(is_made ? adapter.store(url) : adapter.store_to_look(url)), state};
+}
+
+std::string missing_file_of(std::string_view text) {
+  const auto url = parse_url(text);
+  if (!url || url->scheme != "sqlite" || url->path.empty()) return {};
+  const auto file = system_files().open(url->path, OpenMode::read);
+  if (file || file.error().tag != "missing") return {};
+  return absolute_path(url->path);
 }
 
 std::vector<std::string> advice_about(std::string_view url) {

@@ -25,6 +25,9 @@ Status check_made(const std::string& store_url) {
   switch (ONCE_TRY(store_state_at(store_url))) {
     case StoreState::current: return {};
     case StoreState::none:
+      if (const std::string file = missing_file_of(store_url); !file.empty())
+        return fail(Remedy::stop, "missing",
+                    fmt::format("there is no file {}: no pipeline has used it yet", file));
       return fail(Remedy::stop, "missing",
                   fmt::format("{} has no tables of Once: no pipeline has used it yet",
                               shown_url(store_url)));

@@ -205,7 +205,7 @@ std::string Lane::mismatch_reason(const Item& item, const Verdict& verdict) cons
   return fmt::format(
       "id \"{}\" was used {} for a message with other content: {} differs; {} is compared "
       "(content = \"{}\"). If both mean the same, compare less: content = "
-      "\"fields:/amount,/currency\", or \"none\"",
+      "\"fields:\" and the fields that count, or \"none\"",
       item.id, first, difference_by(content), content.explanation(), content.text());
 }
 

@@ -18,7 +18,6 @@
 #include "base/exception.h"
 #include "base/failpoint.h"
 #include "model/gone.h"
-#include "model/hint.h"
 #include "model/ledger.h"
 #include "model/witness.h"
 #include "runtime/backoff.h"
@@ -231,10 +230,7 @@ Status ThreadedPipeline::run() {
   try {
     start_lanes();
     Status ran = shut_down(loop());
-    if (!ran) {
-      ran = fail(with_way_on(std::move(ran).error()));
-      ran.error().text = with_complete_hints(ran.error().text, {.scope = options_.scope});
-    }
+    if (!ran) ran = fail(with_way_on(std::move(ran).error(), {.scope = options_.scope}));
     if (!ran && ran.error().tag == "fenced")
       events_.tell({.severity = Severity::warning,
                     .kind = EventKind::fenced,

@@ -188,6 +188,18 @@ TEST_F(Hints, a_birth_before_the_horizon) {
   expect_pasteable(reasons[0], 2);
 }
 
+TEST_F(Hints, a_topic_that_is_not_there) {
+  send(line("deposit-1", "ann", 1));
+  const Answer refused = run_once({"consume", topic("deposit")});
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  EXPECT_NE(refused.err.find("there is no topic deposit in " + scratch_.directory() +
+                             ", did you mean \"deposits\"?"),
+            std::string::npos)
+      << refused.err;
+  expect_pasteable(refused.err, 1);
+  EXPECT_EQ(run_once({"consume", topic("deposit")}).exit_code, 0);
+}
+
 TEST_F(Hints, a_damaged_topic) {
   send(line("deposit-1", "ann", 1));
   std::filesystem::remove(scratch_.path("deposits/0/superblock"));

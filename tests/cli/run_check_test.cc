@@ -46,7 +46,8 @@ TEST_F(RunCheck, store_that_does_not_exist_is_not_made_and_what_was_not_checked_
   const Lines before = files();
   const Answer answer = run(text, {"--check"});
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  EXPECT_NE(answer.err.find("has no tables or keys of Once yet: a run makes them"),
+  EXPECT_NE(answer.err.find("warning: the file " + scratch_.path("new.db") +
+                            " of the store does not exist: a run makes it"),
             std::string::npos)
       << answer.err;
   EXPECT_NE(answer.err.find("bank.toml:14:7: step 1 of [[do]] was not checked: sqlite:"),
@@ -57,6 +58,25 @@ TEST_F(RunCheck, store_that_does_not_exist_is_not_made_and_what_was_not_checked_
   EXPECT_EQ(json["store_state"], "none");
   EXPECT_EQ(json["unchecked"].size(), 2u);
   EXPECT_EQ(files(), before);
+  const Answer looked = run_once({"trace", "deposit-1", "--store", "sqlite:" + before[0] + ".no"});
+  EXPECT_NE(looked.err.find("there is no file /"), std::string::npos) << looked.err;
+  const Answer refused = run(text);
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  EXPECT_NE(
+      refused.err.find("; the file " + scratch_.path("new.db") + " did not exist before this run"),
+      std::string::npos)
+      << refused.err;
+}
+
+TEST_F(RunCheck, store_without_a_scheme_names_its_line_and_the_url_that_is_meant) {
+  for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+    const Answer answer = run(changed(head() + deposit(), "sqlite:", ""), check);
+    EXPECT_EQ(answer.exit_code, 3) << answer.err;
+    EXPECT_NE(answer.err.find("bank.toml:"), std::string::npos) << answer.err;
+    EXPECT_NE(answer.err.find("did you mean sqlite:"), std::string::npos) << answer.err;
+  }
+  const Answer flag = run_once({"trace", "1", "--store", "data/points.db"});
+  EXPECT_NE(flag.err.find("did you mean sqlite:data/points.db?"), std::string::npos) << flag.err;
 }
 
 TEST_F(RunCheck, file_without_tables_of_once_is_checked_and_stays_as_it_is) {

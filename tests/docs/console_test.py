@@ -145,6 +145,7 @@ class Shell:
                            PATH=os.path.dirname(once) + ":" + os.environ["PATH"])
         for name in ("ONCE_STORE", "ONCE_POINT", "AT_END", "DIR"):
             environment.pop(name, None)
+        self.directory = os.path.realpath(directory)
         # Not from stdin, which the commands have, too.
         commands, to_commands = os.pipe()
         self.process = subprocess.Popen(["bash", "--norc", f"/dev/fd/{commands}"], cwd=directory,
@@ -202,6 +203,7 @@ def run_block(shell, block, server):
             return [f"{block.where()}: the setup ended with {code}:\n{printed}"]
     for command in block.commands:
         printed, _ = shell.run(translated(command.text))
+        printed = printed.replace(shell.directory, "/srv")  # where the pages are at home
         if server:
             printed = printed.replace(server.actual, server.address)
         expected, actual = normal("\n".join(command.printed)), normal(printed)

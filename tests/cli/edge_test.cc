@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -268,10 +270,29 @@ TEST_F(EdgeLimits, threads_that_cannot_be_had_are_an_error_and_no_crash) {
   expect_whole_after_another_run();
 }
 
+// With enough for the first messages it waits for memory, and says so until it is stopped.
 TEST_F(EdgeLimits, memory_that_cannot_be_had_is_an_error_and_no_crash) {
+  constexpr auto patience = std::chrono::seconds(10);
   int failed = 0;
   for (rlim_t mib = 40; mib < 1000; mib += 4) {
-    const Answer answer = run_limited(plan("2"), RLIMIT_AS, mib << 20);
+    Program program({"run", plan("2"), "--stats-every", "1"}, "", {{RLIMIT_AS, mib << 20}});
+    std::promise<void> has_ended;
+    std::atomic<bool> was_stopped = false;
+    std::thread stopper([&, ended = has_ended.get_future()] {
+      if (ended.wait_for(patience) == std::future_status::ready) return;
+      was_stopped = true;
+      ::kill(program.pid(), SIGTERM);
+    });
+    const Answer answer = program.wait();
+    has_ended.set_value();
+    stopper.join();
+    if (was_stopped) {
+      EXPECT_TRUE(answer.exit_code < 127 || answer.exit_code == 128 + SIGTERM) << answer.err;
+      EXPECT_NE(answer.err.find("memory"), std::string::npos)
+          << "it waited with " << mib << " MiB: " << answer.err;
+      ++failed;
+      continue;
+    }
     if (answer.exit_code == 127) continue;  // too little to start any program
     EXPECT_LT(answer.exit_code, 127)
         << "it died by a signal with " << mib << " MiB: " << answer.err;

@@ -74,7 +74,7 @@ TEST_P(RunTypes, moments_keep_their_fraction_whatever_zone_they_were_written_in)
 TEST_P(RunTypes, time_outside_of_the_years_is_parked) {
   send(line("a", {{"at", "9999-12-31T23:59:59-01:00"}}) + line("b", {{"at", 1794793390250000}}));
   const Answer answer = run(plan(), {"-o", "json"});
-  ASSERT_EQ(answer.exit_code, 6) << answer.err;  // all of them
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_EQ(answer.json()["parked"], 2);
   EXPECT_EQ(column("id"), Lines{});
 }

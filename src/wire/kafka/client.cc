@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace once::kafka {
 namespace {
@@ -66,6 +68,16 @@ bool has_broken_scram(const Address& address) {
   return mechanism.starts_with("SCRAM") && rd_kafka_version() < scram_version;
 }
 
+// Settings that did not make a client should stay ours, but librdkafka (seen with 2.0.2) has freed
+// some of their values by then: destroying them is a crash. So they are kept; there are few, since
+// nobody tries the same ones again.
+void give_up(rd_kafka_conf_t* settings) {
+  static std::mutex mutex;
+  static auto& given_up = *new std::vector<rd_kafka_conf_t*>;  // to the end of the process
+  const std::lock_guard lock(mutex);
+  given_up.push_back(settings);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Client>> Client::make(rd_kafka_type_t type, const Address& address,
@@ -89,11 +101,10 @@ Result<std::shared_ptr<Client>> Client::make(rd_kafka_type_t type, const Address
     rd_kafka_conf_set_log_cb(conf.get(), discard_log);
   if (prepare) prepare(*conf);
   std::array<char, 512> text{};
-  // It takes the settings over. Where it fails they should stay ours, but librdkafka (seen
-  // with 2.0.2) has freed some of their values by then: destroying them is a crash, so they are
-  // given up.
-  client->handle_ = rd_kafka_new(type, conf.release(), text.data(), text.size());
-  if (client->handle_ != nullptr) return client;
+  rd_kafka_conf_t* const settings = conf.release();
+  client->handle_ = rd_kafka_new(type, settings, text.data(), text.size());
+  if (client->handle_ != nullptr) return client;  // the settings are the client's now
+  give_up(settings);
   std::string reason = text.data();
   while (reason.ends_with('\n')) reason.pop_back();
   return fail(Remedy::stop, "url", fmt::format("{}: {}", where, reason));

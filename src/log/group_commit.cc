@@ -265,7 +265,7 @@ void GroupCommit::call_what_is_left() {
 Result<Verdict> GroupCommit::append(const Append& append) {
   const std::size_t first = count_in_one_append(append.messages);
   if (append.raw != nullptr || first == append.messages.size()) return append_part(append);
-  ONCE_TRY(check_each_size(append.messages));
+  (void)ONCE_TRY(weigh(append.messages));
   Verdict verdict = ONCE_TRY(append_part({append.stamp, append.messages.first(first)}));
   for (std::size_t done = first; done < append.messages.size();) {
     const std::size_t count = count_in_one_append(append.messages.subspan(done));

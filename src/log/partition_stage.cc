@@ -51,8 +51,7 @@ Result<std::size_t> Partition::check_size(const Append& append) const {
     return fail(Remedy::stop, "limit",
                 fmt::format("{} messages in one append, at most {} are taken", append.count(),
                             batch_count_max));
-  ONCE_TRY(check_each_size(append.messages));
-  const std::size_t bytes = weight_of(append.messages);
+  const std::size_t bytes = ONCE_TRY(weigh(append.messages));
   if (bytes > batch_bytes_max)
     return fail(Remedy::stop, "limit",
                 fmt::format("{} bytes in one append, at most {} are taken; send fewer messages at "

@@ -111,26 +111,25 @@ std::vector<MemoryQueue::Delivered> MemoryQueue::deliver(std::uint64_t number,
   return delivered;
 }
 
-void MemoryQueue::acknowledge(std::uint64_t number, std::int64_t tag) {
-  const std::lock_guard lock(mutex_);
+// Unset: its lease or its session is over, or it was settled before.
+std::optional<MemoryQueue::Entry> MemoryQueue::take_held(std::uint64_t number, std::int64_t tag) {
   return_expired();
   Session* const session = find(number);
-  if (session == nullptr) return;
-  const auto held = session->held.find(tag);
-  if (held == session->held.end()) return;
-  acknowledged_.push_back(held->second.entry.message.id);
-  session->held.erase(held);
+  if (session == nullptr) return std::nullopt;
+  auto held = session->held.extract(tag);
+  if (held.empty()) return std::nullopt;
+  return std::move(held.mapped().entry);
+}
+
+void MemoryQueue::acknowledge(std::uint64_t number, std::int64_t tag) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = take_held(number, tag)) acknowledged_.push_back(entry->message.id);
 }
 
 void MemoryQueue::release(std::uint64_t number, std::int64_t tag, std::int64_t delay_ms) {
   const std::lock_guard lock(mutex_);
-  return_expired();
-  Session* const session = find(number);
-  if (session == nullptr) return;
-  const auto held = session->held.find(tag);
-  if (held == session->held.end()) return;
-  make_ready(std::move(held->second.entry), std::min(delay_ms, options_.delay_ms_max));
-  session->held.erase(held);
+  if (auto entry = take_held(number, tag))
+    make_ready(std::move(*entry), std::min(delay_ms, options_.delay_ms_max));
 }
 
 void MemoryQueue::extend(std::uint64_t number, std::int64_t tag) {

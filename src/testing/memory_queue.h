@@ -75,6 +75,7 @@ class MemoryQueue {
 
   std::int64_t now_ms() const { return clock_.ticks_ns() / 1'000'000; }
   Session* find(std::uint64_t session);
+  std::optional<Entry> take_held(std::uint64_t session, std::int64_t tag);
   void return_expired();
   void make_ready(Entry entry, std::int64_t delay_ms);
   std::optional<Entry> next();

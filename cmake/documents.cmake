@@ -9,7 +9,8 @@ add_custom_command(OUTPUT ${documents}/made
   COMMAND once completion fish > ${documents}/completion/once.fish
   COMMAND ${CMAKE_COMMAND} -E touch ${documents}/made
   DEPENDS once VERBATIM)
-add_custom_target(documents DEPENDS ${documents}/made)
+# In "all" too: everything that is installed has to be there after a plain build.
+add_custom_target(documents ALL DEPENDS ${documents}/made)
 add_dependencies(product documents)
 
 install(TARGETS once RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT binary)

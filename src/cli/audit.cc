@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <once/clock.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "operate/audit_json.h"
 #include "operate/message_json.h"
 
@@ -102,18 +102,18 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_audit(CLI::App& app, Context& context) {
+void add_audit(const Command& app, Context& context) {
   const auto flags = std::make_shared<AuditFlags>();
-  CLI::App& command = *app.add_subcommand("audit", "Count duplicates and gaps in a topic");
-  command.add_option("URL", flags->url, "The topic")->required()->option_text(" ");
+  const Command command = app.add_command("audit", "Count duplicates and gaps in a topic");
+  command.add_option("URL", flags->url, "The topic").required().value_text(" ");
   command.add_option("--id", flags->id, "How the id of a message is found (carried)")
-      ->option_text("RULE");
+      .value_text("RULE");
   command.add_option("--memory", flags->memory_mib, "MiB for ids; what is more goes to files (64)")
-      ->check(whole_number(1, 65536))
-      ->option_text("MIB");
-  command.add_option("--temp", flags->directory, "Where these files are made")->option_text("DIR");
+      .check(whole_number(1, 65536))
+      .value_text("MIB");
+  command.add_option("--temp", flags->directory, "Where these files are made").value_text("DIR");
   command.add_option("--limit", flags->limit, "How many duplicates and gaps are shown (10)")
-      ->option_text("N");
+      .value_text("N");
   add_output(command, context);
   command.footer(examples);
   command.callback([&context, flags] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/books.h"
+#include "cli/flags.h"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 
 #include "audit/looking_url.h"
@@ -30,17 +30,17 @@ Result<Books> BooksFlags::open() const {
       fmt::format("--store is required; name the store with it, or set {}", store_variable));
 }
 
-void add_store(CLI::App& command, BooksFlags& flags) {
+void add_store(const Command& command, BooksFlags& flags) {
   command.add_option("--store", flags.store, "The store: sqlite:PATH; or set ONCE_STORE")
-      ->option_text("URL");
+      .value_text("URL");
 }
 
-void add_books(CLI::App& command, BooksFlags& flags) {
+void add_books(const Command& command, BooksFlags& flags) {
   add_store(command, flags);
   command
       .add_option("--scope", flags.scope,
                   "Only this scope; needed for changes when there are several")
-      ->option_text("NAME");
+      .value_text("NAME");
 }
 
 void tell_looking(const std::string& source_url, Output& output) {

@@ -5,13 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "cli/flags.h"
 #include "cli/output.h"
 #include "operate/books.h"
 #include "operate/record_json.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace once::cli {
 
@@ -28,8 +25,8 @@ struct BooksFlags {
   [[nodiscard]] Result<Books> open() const;
 };
 
-void add_store(CLI::App& command, BooksFlags& flags);  // only the store
-void add_books(CLI::App& command, BooksFlags& flags);
+void add_store(const Command& command, BooksFlags& flags);  // only the store
+void add_books(const Command& command, BooksFlags& flags);
 
 // Tells that the group of a URL is left alone, where it names one: only a pipeline joins it.
 void tell_looking(const std::string& source_url, Output& output);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <once/open.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,6 +15,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/running.h"
 #include "model/hint.h"
 #include "model/message_view.h"
@@ -209,19 +209,18 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_bridge(CLI::App& app, Context& context) {
+void add_bridge(const Command& app, Context& context) {
   const auto flags = std::make_shared<BridgeFlags>();
-  CLI::App& command = *app.add_subcommand("bridge", "Copy a topic, each message once");
-  command.add_option("FROM", flags->from, "The topic to read")->required()->option_text(" ");
-  command.add_option("TO", flags->to, "The topic to write")->required()->option_text(" ");
+  const Command command = app.add_command("bridge", "Copy a topic, each message once");
+  command.add_option("FROM", flags->from, "The topic to read").required().value_text(" ");
+  command.add_option("TO", flags->to, "The topic to write").required().value_text(" ");
   command.add_option("--state", flags->state, "The store that keeps how far it is")
-      ->required()
-      ->option_text("STORE");
-  command.add_option("--id", flags->id, "Copy each id once, found by this rule")
-      ->option_text("RULE");
+      .required()
+      .value_text("STORE");
+  command.add_option("--id", flags->id, "Copy each id once, found by this rule").value_text("RULE");
   command.add_option("--rate", flags->rate, "At most N messages per second")
-      ->check(whole_number(1, 100'000'000))
-      ->option_text("N");
+      .check(whole_number(1, 100'000'000))
+      .value_text("N");
   command.add_flag("--follow", flags->follow, "Wait for more messages instead of ending");
   add_running_flags(command, flags->running);
   add_output(command, context);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <once/claims.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 #include "operate/claims.h"
 #include "operate/message_json.h"
@@ -93,14 +93,14 @@ Result<int> settle(const ClaimsFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const ClaimsFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& claims, Context& context, const std::shared_ptr<ClaimsFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *claims.add_subcommand(name, about);
+Command add_verb(const Command& claims, Context& context, const std::shared_ptr<ClaimsFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = claims.add_command(name, about);
   if (name != "ls")
     command.add_option("ID", flags->id, "The id of the claim, as `ls` shows it")
-        ->required()
-        ->transform(id_text())
-        ->option_text(" ");
+        .required()
+        .check(id_text())
+        .value_text(" ");
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -109,25 +109,25 @@ CLI::App& add_verb(CLI::App& claims, Context& context, const std::shared_ptr<Cla
   return command;
 }
 
-void add_list_flags(CLI::App& ls, const std::shared_ptr<ClaimsFlags>& flags) {
+void add_list_flags(const Command& ls, const std::shared_ptr<ClaimsFlags>& flags) {
   static const std::map<std::string, ClaimState> states{{"running", ClaimState::running},
                                                         {"retryable", ClaimState::retryable},
                                                         {"in_doubt", ClaimState::in_doubt},
                                                         {"done", ClaimState::done},
                                                         {"rejected", ClaimState::rejected}};
   ls.add_option("--state", flags->query.state, "Only those in this state")
-      ->transform(one_of(states))
-      ->option_text("running|retryable|in_doubt|done|rejected");
+      .check(one_of(states))
+      .value_text("running|retryable|in_doubt|done|rejected");
   ls.add_option("--from", flags->query.from_id, "Start at this id")
-      ->transform(id_text())
-      ->option_text("ID");
+      .check(id_text())
+      .value_text("ID");
   ls.add_option("--limit", flags->query.count_max, "At most this many (100)")
-      ->check(whole_number(1, 1'000'000))
-      ->option_text("N");
+      .check(whole_number(1, 1'000'000))
+      .value_text("N");
   ls.footer("Example:\n  once claims ls --state in_doubt --store sqlite:shop.db");
 }
 
-void add_settle_flags(CLI::App& settled, const std::shared_ptr<ClaimsFlags>& flags) {
+void add_settle_flags(const Command& settled, const std::shared_ptr<ClaimsFlags>& flags) {
   static const std::map<std::string, ClaimState> ends{{"done", ClaimState::done},
                                                       {"rejected", ClaimState::rejected},
                                                       {"retryable", ClaimState::retryable}};
@@ -135,14 +135,14 @@ void add_settle_flags(CLI::App& settled, const std::shared_ptr<ClaimsFlags>& fla
       .add_option("--as", flags->to,
                   "done: it happened; rejected: it did not and will not; retryable: it did not, "
                   "and whoever comes next may run it")
-      ->required()
-      ->transform(one_of(ends))
-      ->option_text("done|rejected|retryable");
+      .required()
+      .check(one_of(ends))
+      .value_text("done|rejected|retryable");
   settled.add_option("--result", flags->result, "The result that duplicates get, for --as done")
-      ->option_text("TEXT");
+      .value_text("TEXT");
   settled.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->required()
-      ->option_text("TEXT");
+      .required()
+      .value_text("TEXT");
   settled.footer(
       "Example:\n  once claims settle order-100 --as done --result tx-7 --reason 'the bank says "
       "so' "
@@ -154,10 +154,9 @@ void add_settle_flags(CLI::App& settled, const std::shared_ptr<ClaimsFlags>& fla
 
 }  // namespace
 
-void add_claims(CLI::App& app, Context& context) {
-  CLI::App& claims =
-      *app.add_subcommand("claims", "Effects outside the store: list, show, settle their claims");
-  claims.require_subcommand(1);
+void add_claims(const Command& app, Context& context) {
+  const Command claims =
+      app.add_command("claims", "Effects outside the store: list, show, settle their claims");
   const auto flags = std::make_shared<ClaimsFlags>();
   add_list_flags(add_verb(claims, context, flags, "ls", "List claims with their states", list),
                  flags);

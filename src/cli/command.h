@@ -5,11 +5,8 @@
 
 #include <functional>
 
+#include "cli/flags.h"
 #include "cli/output.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace once::cli {
 
@@ -20,33 +17,33 @@ struct Context {
 };
 
 // Each adds a command to the parser; parsing then sets `context.action`.
-void add_topic(CLI::App& app, Context& context);
-void add_produce(CLI::App& app, Context& context);
-void add_consume(CLI::App& app, Context& context);
-void add_init(CLI::App& app, Context& context);
-void add_run(CLI::App& app, Context& context);
-void add_audit(CLI::App& app, Context& context);
-void add_bridge(CLI::App& app, Context& context);
-void add_status(CLI::App& app, Context& context);
-void add_trace(CLI::App& app, Context& context);
-void add_ledger(CLI::App& app, Context& context);
-void add_park(CLI::App& app, Context& context);
-void add_outbox(CLI::App& app, Context& context);
-void add_later(CLI::App& app, Context& context);
-void add_claims(CLI::App& app, Context& context);
-void add_position(CLI::App& app, Context& context);
-void add_horizon(CLI::App& app, Context& context);
-void add_scope(CLI::App& app, Context& context);
-void add_help(CLI::App& app, Context& context);
-void add_demo(CLI::App& app, Context& context);
-void add_completion(CLI::App& app, Context& context);
-void add_manual(CLI::App& app, Context& context);
+void add_topic(const Command& app, Context& context);
+void add_produce(const Command& app, Context& context);
+void add_consume(const Command& app, Context& context);
+void add_init(const Command& app, Context& context);
+void add_run(const Command& app, Context& context);
+void add_audit(const Command& app, Context& context);
+void add_bridge(const Command& app, Context& context);
+void add_status(const Command& app, Context& context);
+void add_trace(const Command& app, Context& context);
+void add_ledger(const Command& app, Context& context);
+void add_park(const Command& app, Context& context);
+void add_outbox(const Command& app, Context& context);
+void add_later(const Command& app, Context& context);
+void add_claims(const Command& app, Context& context);
+void add_position(const Command& app, Context& context);
+void add_horizon(const Command& app, Context& context);
+void add_scope(const Command& app, Context& context);
+void add_help(const Command& app, Context& context);
+void add_demo(const Command& app, Context& context);
+void add_completion(const Command& app, Context& context);
+void add_manual(const Command& app, Context& context);
 
 // All of them, in the order in which the help shows them.
-void add_commands(CLI::App& app, Context& context);
+void add_commands(const Command& app, Context& context);
 
 // Every command has -o; a stream of values also takes jsonl.
-void add_output(CLI::App& command, Context& context);
+void add_output(const Command& command, Context& context);
 
 // The whole program: parses, runs the command, tells errors, answers the exit code.
 int run(int argc, char** argv);

@@ -4,10 +4,6 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace once::cli {
 
 // A flag or a positional, as --help shows it.
@@ -29,8 +25,6 @@ struct CommandText {
   std::vector<FlagText> positionals;
   std::vector<CommandText> commands;
 };
-
-[[nodiscard]] CommandText text_of(CLI::App& app);
 
 // A command and all below it, in the order of the help.
 [[nodiscard]] std::vector<const CommandText*> all_of(const CommandText& command);

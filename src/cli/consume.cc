@@ -3,7 +3,6 @@
 #include <once/clock.h>
 #include <once/open.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 #include "cli/message_format.h"
 #include "cli/moment.h"
@@ -37,8 +37,7 @@ struct ConsumeFlags {
   std::string from = "first";
   std::int64_t last = 0;
   std::string partition;
-  std::string key;
-  bool has_key = false;
+  std::optional<std::string> key;
   std::string header;
   std::int64_t count = -1;
   std::string format;
@@ -123,8 +122,7 @@ class MessageFilter {
   }
   bool fits(const Delivery& delivery) const {
     if (!fits(delivery.partition)) return false;
-    if (flags_.has_key && (delivery.key.data() == nullptr || delivery.key != flags_.key))
-      return false;
+    if (flags_.key && (delivery.key.data() == nullptr || delivery.key != *flags_.key)) return false;
     return header_.empty() ||
            std::any_of(delivery.headers.begin(), delivery.headers.end(),
                        [&](const HeaderView& one) {
@@ -299,32 +297,24 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_consume(CLI::App& app, Context& context) {
+void add_consume(const Command& app, Context& context) {
   const auto flags = std::make_shared<ConsumeFlags>();
-  CLI::App& command = *app.add_subcommand("consume", "Read messages of a topic");
-  command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC")->required()->option_text(" ");
+  const Command command = app.add_command("consume", "Read messages of a topic");
+  command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC").required().value_text(" ");
   command.add_option("--from", flags->from, "Where to start in each partition (first)")
-      ->option_text("first|end|OFFSET|TIME");
+      .value_text("first|end|OFFSET|TIME");
   command.add_option("--last", flags->last, "Only the last N messages of each partition")
-      ->check(whole_number(1, INT64_MAX))
-      ->option_text("N");
-  command
-      .add_option_function<std::string>(
-          "--key",
-          [flags](const std::string& key) {
-            flags->key = key;
-            flags->has_key = true;
-          },
-          "Only messages with this key")
-      ->option_text("TEXT");
+      .check(whole_number(1, INT64_MAX))
+      .value_text("N");
+  command.add_option("--key", flags->key, "Only messages with this key").value_text("TEXT");
   command.add_option("--header", flags->header, "Only messages that have this header")
-      ->option_text("NAME[=VALUE]");
+      .value_text("NAME[=VALUE]");
   command.add_option("--format", flags->format, "How each message is written, as below")
-      ->option_text("TEXT");
-  command.add_option("--partition", flags->partition, "Only this partition")->option_text("N");
+      .value_text("TEXT");
+  command.add_option("--partition", flags->partition, "Only this partition").value_text("N");
   command.add_option("--count", flags->count, "Stop after this many messages")
-      ->check(whole_number(0, INT64_MAX))
-      ->option_text("N");
+      .check(whole_number(0, INT64_MAX))
+      .value_text("N");
   command.add_flag("--follow", flags->follow, "Wait for more messages instead of ending");
   command.add_flag("--json", flags->json, "The same as -o json: one JSON object per message");
   add_output(command, context);

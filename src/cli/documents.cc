@@ -2,7 +2,6 @@
 // What is written about the command line from its own help: shell completions, manual pages.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/command_text.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/version.h"
 
 namespace once::cli {
@@ -53,38 +53,38 @@ Status write_manual(const CommandText& program, const std::filesystem::path& dir
 
 }  // namespace
 
-void add_completion(CLI::App& app, Context& context) {
+void add_completion(const Command& app, Context& context) {
   static const std::map<std::string, Shell> shells{
       {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
   const auto shell = std::make_shared<Shell>(Shell::bash);
-  CLI::App& command = *app.add_subcommand("completion", "Print a completion script for a shell");
+  const Command command = app.add_command("completion", "Print a completion script for a shell");
   command.add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->transform(one_of(shells))
-      ->option_text(" ");
+      .required()
+      .check(one_of(shells))
+      .value_text(" ");
   command.footer(
       "Examples:\n"
       "  source <(once completion bash)                                   for this session\n"
       "  once completion bash > /etc/bash_completion.d/once               for everybody\n"
       "  once completion fish > ~/.config/fish/completions/once.fish");
-  command.callback([&app, &context, shell] {
-    context.action = [&app, &context, shell]() -> Result<int> {
-      context.output.write_lines(completion_of(text_of(app), *shell));
+  command.callback([app, &context, shell] {
+    context.action = [app, &context, shell]() -> Result<int> {
+      context.output.write_lines(completion_of(app.text(), *shell));
       return exit_ok;
     };
   });
 }
 
-void add_manual(CLI::App& app, Context& context) {
+void add_manual(const Command& app, Context& context) {
   const auto directory = std::make_shared<std::string>();
-  CLI::App& command = *app.add_subcommand("manual", "Write manual pages of all commands");
+  const Command command = app.add_command("manual", "Write manual pages of all commands");
   command.add_option("DIRECTORY", *directory, "Where to write them; made if it does not exist")
-      ->required()
-      ->option_text(" ");
+      .required()
+      .value_text(" ");
   command.footer("Example:\n  once manual man1 && man ./man1/once-run.1");
-  command.callback([&app, &context, directory] {
-    context.action = [&app, directory]() -> Result<int> {
-      ONCE_TRY(write_manual(text_of(app), *directory));
+  command.callback([app, &context, directory] {
+    context.action = [app, directory]() -> Result<int> {
+      ONCE_TRY(write_manual(app.text(), *directory));
       return exit_ok;
     };
   });

@@ -29,18 +29,16 @@ std::optional<std::string> id_of_text(std::string_view text) {
   return decode_base64(text.substr(base64_prefix.size()));
 }
 
-CLI::Validator id_text() {
-  return CLI::Validator(
-      [](std::string& input) {
-        auto id = id_of_text(input);
-        if (!id)
-          return fmt::format(
-              "\"{}\" is not base64 behind \"base64:\"; an id that itself begins so is written {}",
-              input, text_of_id(input));
-        input = std::move(*id);
-        return std::string();
-      },
-      "");
+Check id_text() {
+  return Check{[](std::string& input) {
+    auto id = id_of_text(input);
+    if (!id)
+      return fmt::format(
+          "\"{}\" is not base64 behind \"base64:\"; an id that itself begins so is written {}",
+          input, text_of_id(input));
+    input = std::move(*id);
+    return std::string();
+  }};
 }
 
 std::string next_page_text(std::string_view scope, std::string_view id) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "cli/flags.h"
 
 namespace once::cli {
 
@@ -17,7 +18,7 @@ namespace once::cli {
 [[nodiscard]] std::optional<std::string> id_of_text(std::string_view text);
 
 // For every flag and argument that is an id.
-CLI::Validator id_text();
+Check id_text();
 
 // How a list of ids goes on: flags for a shell.
 [[nodiscard]] std::string next_page_text(std::string_view scope, std::string_view id);

@@ -29,9 +29,9 @@ TEST(IdText, ids_that_cannot_be_copied_are_base64_and_come_back) {
 TEST(IdText, what_is_not_base64_is_refused_with_what_to_write) {
   EXPECT_EQ(id_of_text("base64:a"), std::nullopt);
   std::string text = "base64:a";
-  EXPECT_NE(id_text()(text).find(text_of_id("base64:a")), std::string::npos);
+  EXPECT_NE(id_text().apply(text).find(text_of_id("base64:a")), std::string::npos);
   text = "base64:/wE=";
-  EXPECT_EQ(id_text()(text), "");
+  EXPECT_EQ(id_text().apply(text), "");
   EXPECT_EQ(text, "\xff\1");
 }
 

@@ -7,7 +7,6 @@
 #include <once/producer.h>
 #include <sqlite3.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +19,7 @@
 #include "base/url.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/stories.h"
 #include "config/plan.h"
 #include "open/topics.h"
@@ -202,15 +202,15 @@ Result<int> init(const InitFlags& flags, Output& output) {
 
 }  // namespace
 
-void add_init(CLI::App& app, Context& context) {
+void add_init(const Command& app, Context& context) {
   const auto flags = std::make_shared<InitFlags>();
-  CLI::App& command = *app.add_subcommand("init", "Make a directory with an example to start from");
+  const Command command = app.add_command("init", "Make a directory with an example to start from");
   command.add_option("STORY", flags->story, "Which one; without it, those there are")
-      ->option_text(" ");
+      .value_text(" ");
   command
       .add_option("--dir", flags->directory,
                   "A new or empty directory; without it, named as the story")
-      ->option_text("DIR");
+      .value_text("DIR");
   add_output(command, context);
   command.footer(
       "Examples:\n  once init                   the stories\n"

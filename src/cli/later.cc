@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 #include "operate/record_json.h"
 
@@ -69,9 +69,9 @@ Result<int> drop(const LaterFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const LaterFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& parent, Context& context, const std::shared_ptr<LaterFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *parent.add_subcommand(name, about);
+Command add_verb(const Command& parent, Context& context, const std::shared_ptr<LaterFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = parent.add_command(name, about);
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -80,31 +80,30 @@ CLI::App& add_verb(CLI::App& parent, Context& context, const std::shared_ptr<Lat
   return command;
 }
 
-void add_change(CLI::App& command, const std::shared_ptr<LaterFlags>& flags) {
+void add_change(const Command& command, const std::shared_ptr<LaterFlags>& flags) {
   command.add_option("NUMBER", flags->chosen.numbers, "Messages by their numbers")
-      ->option_text("...");
+      .value_text("...");
   command.add_flag("--all", flags->chosen.all, "All that wait in the scope");
   command.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->option_text("TEXT");
+      .value_text("TEXT");
 }
 
 }  // namespace
 
-void add_later(CLI::App& app, Context& context) {
-  CLI::App& later =
-      *app.add_subcommand("later", "Messages that wait in the store until they are due");
-  later.require_subcommand(1);
+void add_later(const Command& app, Context& context) {
+  const Command later =
+      app.add_command("later", "Messages that wait in the store until they are due");
   const auto flags = std::make_shared<LaterFlags>();
   add_verb(later, context, flags, "ls", "List messages that wait", list)
       .footer("Example:\n  once later ls --store sqlite:shop.db");
-  CLI::App& now = add_verb(later, context, flags, "now",
-                           "Handle messages now instead of when they are due", hasten);
+  const Command now = add_verb(later, context, flags, "now",
+                               "Handle messages now instead of when they are due", hasten);
   add_change(now, flags);
   now.footer(
       "The pipeline handles them when it looks next. With order by key, one that waits behind\n"
       "another of its key goes on waiting behind it.\n"
       "Example:\n  once later now --all --reason 'the bank is back' --store sqlite:shop.db");
-  CLI::App& dropped =
+  const Command dropped =
       add_verb(later, context, flags, "drop", "Give messages up: they are never handled", drop);
   add_change(dropped, flags);
   dropped.footer(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 #include "operate/ledger.h"
 #include "operate/message_json.h"
@@ -68,14 +68,14 @@ Result<int> force(const LedgerFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const LedgerFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& ledger, Context& context, const std::shared_ptr<LedgerFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *ledger.add_subcommand(name, about);
+Command add_verb(const Command& ledger, Context& context, const std::shared_ptr<LedgerFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = ledger.add_command(name, about);
   if (name != "ls")
     command.add_option("ID", flags->id, "The id, as `ls` shows it")
-        ->required()
-        ->transform(id_text())
-        ->option_text(" ");
+        .required()
+        .check(id_text())
+        .value_text(" ");
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -86,32 +86,31 @@ CLI::App& add_verb(CLI::App& ledger, Context& context, const std::shared_ptr<Led
 
 }  // namespace
 
-void add_ledger(CLI::App& app, Context& context) {
-  CLI::App& ledger = *app.add_subcommand("ledger", "The ids a store remembers: list, show, force");
-  ledger.require_subcommand(1);
+void add_ledger(const Command& app, Context& context) {
+  const Command ledger = app.add_command("ledger", "The ids a store remembers: list, show, force");
   const auto flags = std::make_shared<LedgerFlags>();
-  CLI::App& ls = add_verb(ledger, context, flags, "ls", "List ids with their outcomes", list);
+  const Command ls = add_verb(ledger, context, flags, "ls", "List ids with their outcomes", list);
   static const std::map<std::string, Outcome::Kind> outcomes{{"applied", Outcome::Kind::applied},
                                                              {"rejected", Outcome::Kind::rejected},
                                                              {"parked", Outcome::Kind::parked},
                                                              {"later", Outcome::Kind::later}};
   ls.add_option("--outcome", flags->query.outcome, "Only those with this outcome")
-      ->transform(one_of(outcomes))
-      ->option_text("applied|rejected|parked|later");
+      .check(one_of(outcomes))
+      .value_text("applied|rejected|parked|later");
   ls.add_option("--from", flags->query.from_id, "Start at this id")
-      ->transform(id_text())
-      ->option_text("ID");
+      .check(id_text())
+      .value_text("ID");
   ls.add_option("--limit", flags->query.count_max, "At most this many (100)")
-      ->check(whole_number(1, 1'000'000))
-      ->option_text("N");
+      .check(whole_number(1, 1'000'000))
+      .value_text("N");
   ls.footer("Example:\n  once ledger ls --store sqlite:shop.db --scope payments --limit 20");
   add_verb(ledger, context, flags, "show", "Show what the ledger keeps of an id", show)
       .footer("Example:\n  once ledger show order-100 --store sqlite:shop.db -o json");
-  CLI::App& forced = add_verb(ledger, context, flags, "force",
-                              "Free an id on purpose: the next delivery counts as new", force);
+  const Command forced = add_verb(ledger, context, flags, "force",
+                                  "Free an id on purpose: the next delivery counts as new", force);
   forced.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->required()
-      ->option_text("TEXT");
+      .required()
+      .value_text("TEXT");
   forced.footer(
       "Example:\n  once ledger force order-100 --store sqlite:shop.db --reason 'refunded by hand'\n"
       "The effect of the id is not undone; if the message comes again, it has a second one.");

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <once/outbox.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 #include "model/ledger.h"
 
@@ -163,9 +163,9 @@ Result<int> restart(const OutboxFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const OutboxFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& outbox, Context& context, const std::shared_ptr<OutboxFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *outbox.add_subcommand(name, about);
+Command add_verb(const Command& outbox, Context& context, const std::shared_ptr<OutboxFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = outbox.add_command(name, about);
   add_store(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -174,37 +174,35 @@ CLI::App& add_verb(CLI::App& outbox, Context& context, const std::shared_ptr<Out
   return command;
 }
 
-void add_numbers(CLI::App& command, const std::shared_ptr<OutboxFlags>& flags) {
+void add_numbers(const Command& command, const std::shared_ptr<OutboxFlags>& flags) {
   command.add_option("NUMBER", flags->chosen.numbers, "Parked messages by their numbers")
-      ->option_text("...");
-  command
-      .add_option("--destination", flags->chosen.destination, "All that are parked for this one")
-      ->option_text("NAME");
+      .value_text("...");
+  command.add_option("--destination", flags->chosen.destination, "All that are parked for this one")
+      .value_text("NAME");
 }
 
-void add_change(CLI::App& command, const std::shared_ptr<OutboxFlags>& flags) {
+void add_change(const Command& command, const std::shared_ptr<OutboxFlags>& flags) {
   add_numbers(command, flags);
   command.add_flag("--all", flags->chosen.all, "All that are parked in the outbox");
   command.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->option_text("TEXT");
+      .value_text("TEXT");
 }
 
 }  // namespace
 
-void add_outbox(CLI::App& app, Context& context) {
-  CLI::App& outbox = *app.add_subcommand(
+void add_outbox(const Command& app, Context& context) {
+  const Command outbox = app.add_command(
       "outbox", "Emitted messages: what waits, what can never be sent, a new beginning");
-  outbox.require_subcommand(1);
   const auto flags = std::make_shared<OutboxFlags>();
   add_verb(outbox, context, flags, "ls", "List destinations with what is pending and parked", list)
       .footer("Example:\n  once outbox ls --store sqlite:shop.db");
-  CLI::App& shown_rows = add_verb(outbox, context, flags, "show",
-                                  "Show parked messages, or a whole one by its number", show);
+  const Command shown_rows = add_verb(outbox, context, flags, "show",
+                                      "Show parked messages, or a whole one by its number", show);
   add_numbers(shown_rows, flags);
   shown_rows.footer(
       "Examples:\n  once outbox show --store sqlite:shop.db\n"
       "  once outbox show 3 --store sqlite:shop.db -o json");
-  CLI::App& dropped =
+  const Command dropped =
       add_verb(outbox, context, flags, "drop",
                "Give messages up that are parked, or pending: they are never sent", drop);
   add_change(dropped, flags);
@@ -216,21 +214,21 @@ void add_outbox(CLI::App& app, Context& context) {
       "Examples:\n  once outbox drop 3 --reason 'a test order' --store sqlite:shop.db\n"
       "  once outbox drop --pending --destination run/orders/file:data/paid \\\n"
       "    --reason 'nobody reads it any more' --store sqlite:shop.db");
-  CLI::App& retried = add_verb(outbox, context, flags, "retry",
-                               "Send parked messages after all, behind what is pending", retry);
+  const Command retried = add_verb(outbox, context, flags, "retry",
+                                   "Send parked messages after all, behind what is pending", retry);
   add_change(retried, flags);
   retried.footer(
       "Example:\n  once outbox retry --all --reason 'the limit was raised' --store "
       "sqlite:shop.db");
-  CLI::App& restarted =
+  const Command restarted =
       add_verb(outbox, context, flags, "restart",
                "Send to a destination as a new producer, from sequence 0", restart);
   restarted
       .add_option("DESTINATION", flags->chosen.destination, "Its name; once outbox ls lists them")
-      ->required()
-      ->option_text(" ");
+      .required()
+      .value_text(" ");
   restarted.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->option_text("TEXT");
+      .value_text("TEXT");
   restarted.add_flag("--force", flags->force,
                      "Even if a relay is sending there, or none has found it diverged: what is on "
                      "its way, or was sent without an answer, is sent twice");

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <once/clock.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 
 namespace once::cli {
@@ -177,9 +177,9 @@ Result<int> resume(const ParkFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const ParkFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& park, Context& context, const std::shared_ptr<ParkFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *park.add_subcommand(name, about);
+Command add_verb(const Command& park, Context& context, const std::shared_ptr<ParkFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = park.add_command(name, about);
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -188,49 +188,49 @@ CLI::App& add_verb(CLI::App& park, Context& context, const std::shared_ptr<ParkF
   return command;
 }
 
-void add_selection(CLI::App& command, const std::shared_ptr<ParkFlags>& flags) {
+void add_selection(const Command& command, const std::shared_ptr<ParkFlags>& flags) {
   command.add_option("NUMBER", flags->chosen.numbers, "Messages by their numbers")
-      ->option_text("...");
+      .value_text("...");
   command
       .add_option("--group", flags->chosen.group,
                   "All of this failure group; once park ls lists them")
-      ->option_text("N");
+      .value_text("N");
   command.add_option("--failure", flags->chosen.failure, "All whose reason contains this text")
-      ->option_text("TEXT");
+      .value_text("TEXT");
   command.add_flag("--all", flags->chosen.all, "All of the scope");
   command.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->option_text("TEXT");
+      .value_text("TEXT");
   command.add_flag("--dry-run", flags->dry_run, "Show what would happen and change nothing");
 }
 
 }  // namespace
 
-void add_park(CLI::App& app, Context& context) {
-  CLI::App& park = *app.add_subcommand("park", "Parked messages: list, show, replay, drop");
-  park.require_subcommand(1);
+void add_park(const Command& app, Context& context) {
+  const Command park = app.add_command("park", "Parked messages: list, show, replay, drop");
   const auto flags = std::make_shared<ParkFlags>();
-  CLI::App& ls = add_verb(park, context, flags, "ls", "List failures, alike ones together", list);
+  const Command ls =
+      add_verb(park, context, flags, "ls", "List failures, alike ones together", list);
   ls.add_flag("--all", flags->chosen.all, "Each message instead of groups");
   ls.footer("Example:\n  once park ls --store sqlite:shop.db");
-  CLI::App& shown_one = add_verb(park, context, flags, "show", "Show a whole message", show);
+  const Command shown_one = add_verb(park, context, flags, "show", "Show a whole message", show);
   shown_one.add_option("NUMBER", flags->chosen.numbers, "Its number")
-      ->required()
-      ->expected(1)
-      ->option_text(" ");
+      .required()
+      .single()
+      .value_text(" ");
   shown_one.footer("Example:\n  once park show 3 --store sqlite:shop.db -o json");
-  CLI::App& replayed = add_verb(park, context, flags, "replay",
-                                "Send messages once more; their ids count as new", replay);
+  const Command replayed = add_verb(park, context, flags, "replay",
+                                    "Send messages once more; their ids count as new", replay);
   add_selection(replayed, flags);
   replayed.add_option("--to", flags->to, "The topic to send them to: file:DIR/TOPIC")
-      ->required()
-      ->option_text("URL");
+      .required()
+      .value_text("URL");
   replayed.footer(
       "Examples:\n"
       "  once park replay --group 3 --to file:data/orders --store sqlite:shop.db --dry-run\n"
       "  once park replay 3 4 --to file:data/orders --reason 'account made' --store "
       "sqlite:shop.db");
-  CLI::App& dropped = add_verb(park, context, flags, "drop",
-                               "Give messages up; their ids stay in the ledger", drop);
+  const Command dropped = add_verb(park, context, flags, "drop",
+                                   "Give messages up; their ids stay in the ledger", drop);
   add_selection(dropped, flags);
   dropped.footer(
       "Example:\n  once park drop --failure 'test order' --reason 'not real' --store "

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -16,17 +15,18 @@
 namespace once::cli {
 namespace {
 
-std::vector<std::string> commands_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  return names;
+std::vector<std::string> commands_of(const CommandText& command) {
+  std::vector<std::string> words;
+  for (const CommandText& below : command.commands) words.push_back(below.word);
+  return words;
 }
 
-std::vector<std::string> flags_of(const CLI::App& app) {
+// The flags with two dashes.
+std::vector<std::string> flags_of(const CommandText& command) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const FlagText& flag : command.flags)
+    for (const std::string& name : flag.names)
+      if (name.starts_with("--")) names.push_back(name);
   return names;
 }
 
@@ -38,17 +38,16 @@ std::string guess(std::string_view word, const std::vector<std::string>& known) 
 
 // The command that the line names, and the words behind it.
 struct Chosen {
-  const CLI::App* app;
-  std::string name;
+  const CommandText* command;
   std::span<char* const> rest;
 };
 
-Chosen chosen_by(const CLI::App& app, std::span<char* const> arguments) {
-  Chosen chosen{&app, "once", arguments};
+Chosen chosen_by(const CommandText& program, std::span<char* const> arguments) {
+  Chosen chosen{&program, arguments};
   while (!chosen.rest.empty()) {
-    const CLI::App* next = find_command(*chosen.app, chosen.rest.front());
+    const CommandText* next = find_command(*chosen.command, chosen.rest.front());
     if (next == nullptr) break;
-    chosen = {next, chosen.name + " " + next->get_name(), chosen.rest.subspan(1)};
+    chosen = {next, chosen.rest.subspan(1)};
   }
   return chosen;
 }
@@ -57,13 +56,14 @@ Chosen chosen_by(const CLI::App& app, std::span<char* const> arguments) {
 std::optional<std::string> unknown_short_flag(const Chosen& chosen, std::string_view argument) {
   const char letter = argument[1];
   std::vector<std::string> alike;
-  for (const CLI::Option* option : chosen.app->get_options()) {
-    for (const std::string& name : option->get_snames())
-      if (name.front() == letter) return std::nullopt;
-    for (const std::string& name : option->get_lnames())
-      if (std::tolower(name.front()) == std::tolower(letter)) alike.push_back("--" + name);
+  for (const FlagText& flag : chosen.command->flags) {
+    for (const std::string& name : flag.names) {
+      if (!name.starts_with("--") && name[1] == letter) return std::nullopt;
+      if (name.starts_with("--") && std::tolower(name[2]) == std::tolower(letter))
+        alike.push_back(name);
+    }
   }
-  return fmt::format("{} has no flag \"-{}\"{}{}{}", chosen.name, letter,
+  return fmt::format("{} has no flag \"-{}\"{}{}{}", chosen.command->name, letter,
                      alike.empty() ? "" : "; did you mean ", fmt::join(alike, " or "),
                      alike.empty() ? "" : "?");
 }
@@ -74,7 +74,7 @@ bool is_value(std::string_view argument) {
 }
 
 std::optional<std::string> unknown_flag(const Chosen& chosen) {
-  const std::vector<std::string> known = flags_of(*chosen.app);
+  const std::vector<std::string> known = flags_of(*chosen.command);
   for (const std::string_view argument : chosen.rest) {
     if (argument == "--") break;
     if (is_value(argument)) continue;
@@ -84,54 +84,48 @@ std::optional<std::string> unknown_flag(const Chosen& chosen) {
     }
     const std::string name(argument.substr(0, argument.find('=')));
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return fmt::format("{} has no flag \"{}\"{}", chosen.name, name, guess(name, known));
+      return fmt::format("{} has no flag \"{}\"{}", chosen.command->name, name, guess(name, known));
   }
   return std::nullopt;
 }
 
-// CLI11 writes "Could not convert: NAME = VALUE".
-std::string not_converted(std::string_view text) {
-  const std::size_t colon = text.find(": ");
-  const std::size_t equals = text.find(" = ");
-  if (colon == std::string_view::npos || equals == std::string_view::npos) return std::string(text);
-  return fmt::format("{} must be a number, not \"{}\"", text.substr(colon + 2, equals - colon - 2),
-                     text.substr(equals + 3));
-}
-
-std::string text_of(const Chosen& chosen, const CLI::ParseError& error) {
-  const bool has_commands = !commands_of(*chosen.app).empty();
+std::string text_of(const Chosen& chosen, const ParseFailure& failure) {
+  const CommandText& command = *chosen.command;
   const std::string next = chosen.rest.empty() ? "" : chosen.rest.front();
-  if (has_commands && !next.empty() && !next.starts_with('-'))
-    return no_such_command(*chosen.app, next);
+  if (!command.commands.empty() && !next.empty() && !next.starts_with('-'))
+    return no_such_command(command, next);
   if (auto flag = unknown_flag(chosen)) return *flag;
-  if (has_commands)
-    return fmt::format("{} needs a command: {}", chosen.name,
-                       fmt::join(commands_of(*chosen.app), ", "));
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
-    return not_converted(error.what());
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
-    return fmt::format("{} takes fewer words than were given", chosen.name);
-  return error.what();
+  if (!command.commands.empty())
+    return fmt::format("{} needs a command: {}", command.name,
+                       fmt::join(commands_of(command), ", "));
+  switch (failure.kind) {
+    case ParseFailure::Kind::not_a_number:
+      return fmt::format("{} must be a number, not \"{}\"", failure.flag, failure.value);
+    case ParseFailure::Kind::too_many_words:
+      return fmt::format("{} takes fewer words than were given", command.name);
+    case ParseFailure::Kind::other: break;
+  }
+  return failure.text;
 }
 
 }  // namespace
 
-const CLI::App* find_command(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (command->get_name() == name) return command;
+const CommandText* find_command(const CommandText& command, const std::string& word) {
+  for (const CommandText& below : command.commands)
+    if (below.word == word) return &below;
   return nullptr;
 }
 
-std::string no_such_command(const CLI::App& app, const std::string& name) {
-  const std::vector<std::string> known = commands_of(app);
-  return fmt::format("there is no command \"{}\"{}; known: {}", name, guess(name, known),
+std::string no_such_command(const CommandText& command, const std::string& word) {
+  const std::vector<std::string> known = commands_of(command);
+  return fmt::format("there is no command \"{}\"{}; known: {}", word, guess(word, known),
                      fmt::join(known, ", "));
 }
 
-std::string explain(const CLI::App& app, std::span<char* const> arguments,
-                    const CLI::ParseError& error) {
-  const Chosen chosen = chosen_by(app, arguments);
-  return fmt::format("{}; see {} --help", text_of(chosen, error), chosen.name);
+std::string explain(const CommandText& program, std::span<char* const> arguments,
+                    const ParseFailure& failure) {
+  const Chosen chosen = chosen_by(program, arguments);
+  return fmt::format("{}; see {} --help", text_of(chosen, failure), chosen.command->name);
 }
 
 }  // namespace once::cli

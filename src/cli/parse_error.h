@@ -4,21 +4,18 @@
 #include <span>
 #include <string>
 
-namespace CLI {
-class App;
-class ParseError;
-}  // namespace CLI
+#include "cli/flags.h"
 
 namespace once::cli {
 
 // What is wrong with a command line, in our own words: which command or flag there is not, and
 // which one may be meant.
-std::string explain(const CLI::App& app, std::span<char* const> arguments,
-                    const CLI::ParseError& error);
+std::string explain(const CommandText& program, std::span<char* const> arguments,
+                    const ParseFailure& failure);
 
-// The command with this name below `app`; nullptr: none.
-const CLI::App* find_command(const CLI::App& app, const std::string& name);
+// The command with this word below `command`; nullptr: none.
+const CommandText* find_command(const CommandText& command, const std::string& word);
 // That there is none, and which one may be meant.
-std::string no_such_command(const CLI::App& app, const std::string& name);
+std::string no_such_command(const CommandText& command, const std::string& word);
 
 }  // namespace once::cli

@@ -6,7 +6,6 @@
 #include <once/producer.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/line_reader.h"
 #include "model/json_fields.h"
 #include "model/message_view.h"
@@ -231,37 +231,36 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_produce(CLI::App& app, Context& context) {
+void add_produce(const Command& app, Context& context) {
   const auto flags = std::make_shared<ProduceFlags>();
-  CLI::App& command = *app.add_subcommand("produce", "Send lines or JSON messages to a topic");
-  command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC")->required()->option_text(" ");
+  const Command command = app.add_command("produce", "Send lines or JSON messages to a topic");
+  command.add_option("URL", flags->url, "The topic: file:DIR/TOPIC").required().value_text(" ");
   command.add_option("--file", flags->file, "Read this file instead of the standard input")
-      ->option_text("PATH");
+      .value_text("PATH");
   command.add_flag("--json", flags->json,
                    "Each line is an object with id, key, headers, body, encoding, timestamp_ms "
                    "instead of a body");
-  command
-      .add_option("--key-from", flags->key_from, "Take the key from this place in the JSON body")
-      ->option_text("/POINTER");
+  command.add_option("--key-from", flags->key_from, "Take the key from this place in the JSON body")
+      .value_text("/POINTER");
   command.add_option("--id,--id-from", flags->id_from, "Make the id by this rule")
-      ->option_text("RULE");
+      .value_text("RULE");
   command
       .add_option("--key-delimiter", flags->key_delimiter,
                   "Each line is a key, this text, and a body")
-      ->option_text("TEXT");
+      .value_text("TEXT");
   command.add_option("--header", flags->headers, "A header of every message; may be repeated")
-      ->allow_extra_args(false)
-      ->option_text("NAME=VALUE");
+      .repeated()
+      .value_text("NAME=VALUE");
   command
       .add_option("--partition", flags->partition,
                   "Send all to this partition, whatever their keys say")
-      ->check(whole_number(0, UINT32_MAX))
-      ->option_text("N");
+      .check(whole_number(0, UINT32_MAX))
+      .value_text("N");
   command.add_flag("--tombstone", flags->tombstone, "An empty body is sent as none: a tombstone");
   command
       .add_option("--producer", flags->producer,
                   "The name of the producer, the same in every run; without it, a random one")
-      ->option_text("NAME");
+      .value_text("NAME");
   command.add_flag("--replay", flags->replay,
                    "This is the whole input of that producer again, from its first line on");
   add_output(command, context);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
 #include <map>
@@ -41,17 +40,12 @@ constexpr const char* footer =
 
 std::string version_text() { return fmt::format("once {} ({})", ONCE_VERSION, ONCE_COMPILER); }
 
-// CLI11 reports by exception; help and version are reported that way too.
-int answer_parse_error(CLI::App& app, Context& context, std::span<char* const> arguments,
-                       const CLI::ParseError& error) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-    app.exit(error);
-    return exit_ok;
-  }
+int answer_parse_failure(const Command& program, Context& context, std::span<char* const> arguments,
+                         const ParseFailure& failure) {
   // Nobody knows what was meant as what: each may be an address without a scheme.
   for (const std::string_view argument : arguments) context.output.secrets.learn(argument);
   context.output.complain(
-      Error{Remedy::stop, "usage", explain(app, arguments, error), std::nullopt});
+      Error{Remedy::stop, "usage", explain(program.text(), arguments, failure), std::nullopt});
   return exit_usage;
 }
 
@@ -88,29 +82,27 @@ int run_action(Context& context) {
 }  // namespace
 
 // `once help park replay` is `once park replay --help`.
-void add_help(CLI::App& app, Context& context) {
+void add_help(const Command& app, Context& context) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App& command = *app.add_subcommand("help", "Show the flags and examples of a command");
+  const Command command = app.add_command("help", "Show the flags and examples of a command");
   command.add_option("COMMAND", *words, "Which one; without it, what commands there are")
-      ->option_text("...");
-  command.callback([&app, &context, words] {
-    context.action = [&app, &context, words]() -> Result<int> {
-      const CLI::App* shown = &app;
-      std::string path;  // before its name
+      .value_text("...");
+  command.callback([app, &context, words] {
+    context.action = [app, &context, words]() -> Result<int> {
+      const CommandText program = app.text();
+      const CommandText* shown = &program;
       for (const std::string& word : *words) {
-        const CLI::App* next = find_command(*shown, word);
+        const CommandText* next = find_command(*shown, word);
         if (next == nullptr) return fail_usage(no_such_command(*shown, word));
-        path += (path.empty() ? "" : " ") + shown->get_name();
         shown = next;
       }
-      app.clear();  // it would show the help of the command that was parsed: this one
-      context.output.write_lines(shown->help(path));
+      context.output.write_lines(app.help_of(*words));
       return exit_ok;
     };
   });
 }
 
-void add_commands(CLI::App& app, Context& context) {
+void add_commands(const Command& app, Context& context) {
   add_demo(app, context);
   add_topic(app, context);
   add_produce(app, context);
@@ -134,24 +126,23 @@ void add_commands(CLI::App& app, Context& context) {
   add_help(app, context);
 }
 
-void add_output(CLI::App& command, Context& context) {
+void add_output(const Command& command, Context& context) {
   static const std::map<std::string, Format> formats{
       {"table", Format::table}, {"json", Format::json}, {"jsonl", Format::jsonl}};
   command.add_option("-o,--output", context.output.format, "table, json, or jsonl for streams")
-      ->transform(one_of(formats))
-      ->option_text("FORMAT");
+      .check(one_of(formats))
+      .value_text("FORMAT");
 }
 
 int run(int argc, char** argv) {
   // At the limit of a file's size a write fails, as on a full disk, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   Context context;
-  CLI::App app(description, "once");
-  app.footer(footer);
-  app.set_version_flag("-V,--version", version_text(), "Print the version and exit");
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
-  add_commands(app, context);
+  Parser parser(description, "once");
+  const Command program = parser.root();
+  program.footer(footer);
+  parser.version(version_text());
+  add_commands(program, context);
   const std::span<char* const> arguments(argv + 1,
                                          argc > 0 ? static_cast<std::size_t>(argc - 1) : 0);
   learn_addresses(arguments, context.output.secrets);
@@ -163,10 +154,11 @@ int run(int argc, char** argv) {
     return exit_usage;
   }
   try {
-    app.parse(argc, argv);
-    return run_action(context);
-  } catch (const CLI::ParseError& error) {
-    return answer_parse_error(app, context, arguments, error);
+    const Parsed parsed = parser.parse({arguments.begin(), arguments.end()});
+    if (parsed.failure) return answer_parse_failure(program, context, arguments, *parsed.failure);
+    if (!parsed.shown) return run_action(context);
+    std::fputs(parsed.shown->c_str(), stdout);
+    return exit_ok;
   } catch (const std::exception& error) {
     const Error failure = error_from_exception(error);
     context.output.complain(failure);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <once/pipeline.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/running.h"
 #include "cli/try.h"
 #include "open/look.h"
@@ -162,23 +162,23 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_run(CLI::App& app, Context& context) {
+void add_run(const Command& app, Context& context) {
   const auto flags = std::make_shared<RunFlags>();
-  CLI::App& command = *app.add_subcommand("run", "Run the pipelines that are described in a file");
+  const Command command = app.add_command("run", "Run the pipelines that are described in a file");
   command.add_option("FILE", flags->path, "The description, in TOML; - reads it from stdin")
-      ->required()
-      ->option_text(" ");
+      .required()
+      .value_text(" ");
   command
       .add_option("--pipeline", flags->pipeline,
                   "Only this one of the file's pipelines; without it, all of them")
-      ->option_text("NAME");
+      .value_text("NAME");
   command.add_flag("--check", flags->check,
                    "Only check: the file, the database, and what can be promised");
   command
       .add_option("--try", flags->try_count,
                   "Only show what the next N messages would do, and roll back")
-      ->check(whole_number(1, 1000))
-      ->option_text("N");
+      .check(whole_number(1, 1000))
+      .value_text("N");
   add_running_flags(command, flags->running);
   add_output(command, context);
   command.footer(examples);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/running.h"
+#include "cli/flags.h"
 
 #include <fmt/format.h>
 #include <once/clock.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -255,29 +255,29 @@ class Watch {
 
 }  // namespace
 
-void add_running_flags(CLI::App& command, RunningFlags& flags) {
+void add_running_flags(const Command& command, RunningFlags& flags) {
   command.add_option("--stats-every", flags.stats_every_s, "Tell how it goes every N seconds")
-      ->check(whole_number(1, 86400))
-      ->option_text("N");
+      .check(whole_number(1, 86400))
+      .value_text("N");
   command.add_flag("--quiet", flags.quiet, "Only errors on stderr");
   static const std::map<std::string, LogFormat> formats{{"text", LogFormat::text},
                                                         {"json", LogFormat::json}};
   command.add_option("--log", flags.log_format, "How stderr is written: text, or json by the line")
-      ->transform(one_of(formats))
-      ->option_text("FORMAT");
+      .check(one_of(formats))
+      .value_text("FORMAT");
   static const std::map<std::string, Severity> levels{{"debug", Severity::debug},
                                                       {"info", Severity::info},
                                                       {"warning", Severity::warning},
                                                       {"error", Severity::error}};
   command
       .add_option("--log-level", flags.log_level, "Log this and worse: debug, info, warning, error")
-      ->transform(one_of(levels))
-      ->option_text("LEVEL");
+      .check(one_of(levels))
+      .value_text("LEVEL");
   command
       .add_option("--wait", flags.wait_s,
                   "Wait N seconds for what is away at the start (without limit)")
-      ->check(whole_number(0, 1'000'000'000))
-      ->option_text("N");
+      .check(whole_number(0, 1'000'000'000))
+      .value_text("N");
 }
 
 void set_log(const RunningFlags& flags, Output& output) {

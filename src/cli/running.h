@@ -12,14 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "operate/patience.h"
 #include "operate/runner_group.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace once::cli {
 
@@ -31,7 +28,7 @@ struct RunningFlags {
   Severity log_level = Severity::info;
   std::optional<std::int64_t> wait_s;  // for what is away at the start; unset: for ever
 };
-void add_running_flags(CLI::App& command, RunningFlags& flags);
+void add_running_flags(const Command& command, RunningFlags& flags);
 void set_log(const RunningFlags& flags, Output& output);
 
 // Writes what happens at once, in the thread that reports it.

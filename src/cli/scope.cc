@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "operate/scopes.h"
 
 namespace once::cli {
@@ -67,9 +67,9 @@ Result<int> drop(const ScopeFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const ScopeFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& scope, Context& context, const std::shared_ptr<ScopeFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *scope.add_subcommand(name, about);
+Command add_verb(const Command& scope, Context& context, const std::shared_ptr<ScopeFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = scope.add_command(name, about);
   add_store(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -80,19 +80,18 @@ CLI::App& add_verb(CLI::App& scope, Context& context, const std::shared_ptr<Scop
 
 }  // namespace
 
-void add_scope(CLI::App& app, Context& context) {
-  CLI::App& scope = *app.add_subcommand("scope", "What pipelines keep in a store: list, drop");
-  scope.require_subcommand(1);
+void add_scope(const Command& app, Context& context) {
+  const Command scope = app.add_command("scope", "What pipelines keep in a store: list, drop");
   const auto flags = std::make_shared<ScopeFlags>();
   add_verb(scope, context, flags, "ls", "List scopes with what they have", list)
       .footer("Example:\n  once scope ls --store sqlite:shop.db");
-  CLI::App& dropped = add_verb(scope, context, flags, "drop",
-                               "Delete all that a scope has: ledger, positions, parked and "
-                               "waiting messages, claims",
-                               drop);
-  dropped.add_option("SCOPE", flags->scope, "Its name")->required()->option_text(" ");
+  const Command dropped = add_verb(scope, context, flags, "drop",
+                                   "Delete all that a scope has: ledger, positions, parked and "
+                                   "waiting messages, claims",
+                                   drop);
+  dropped.add_option("SCOPE", flags->scope, "Its name").required().value_text(" ");
   dropped.add_option("--reason", flags->reason, "Why; goes to the operation log")
-      ->option_text("TEXT");
+      .value_text("TEXT");
   dropped.add_flag("--dry-run", flags->dry_run, "Show what would go and change nothing");
   dropped.footer(
       "Examples:\n  once scope drop trial --dry-run --store sqlite:shop.db\n"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <once/clock.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/moment.h"
 #include "operate/progress.h"
 #include "runtime/forgetter.h"
@@ -217,9 +217,9 @@ Result<int> release_horizon(const ProgressFlags& flags, Output& output) {
 
 using Verb = Result<int> (*)(const ProgressFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& of, Context& context, const std::shared_ptr<ProgressFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *of.add_subcommand(name, about);
+Command add_verb(const Command& of, Context& context, const std::shared_ptr<ProgressFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = of.add_command(name, about);
   add_books(command, flags->books);
   add_output(command, context);
   command.callback([&context, flags, verb] {
@@ -228,44 +228,43 @@ CLI::App& add_verb(CLI::App& of, Context& context, const std::shared_ptr<Progres
   return command;
 }
 
-void add_source(CLI::App& command, ProgressFlags& flags, const std::string& about) {
-  command.add_option("--source", flags.source, about)->option_text("URL");
+void add_source(const Command& command, ProgressFlags& flags, const std::string& about) {
+  command.add_option("--source", flags.source, about).value_text("URL");
 }
 
-void add_reason(CLI::App& command, ProgressFlags& flags) {
+void add_reason(const Command& command, ProgressFlags& flags) {
   command.add_option("--reason", flags.reason, "Why; goes to the operation log")
-      ->required()
-      ->option_text("TEXT");
+      .required()
+      .value_text("TEXT");
 }
 
-void add_target(CLI::App& command, ProgressFlags& flags, const std::string& about,
+void add_target(const Command& command, ProgressFlags& flags, const std::string& about,
                 const std::string& kind) {
-  command.add_option("--to", flags.to, about)->required()->option_text(kind);
+  command.add_option("--to", flags.to, about).required().value_text(kind);
   add_reason(command, flags);
   command.add_flag("--force", flags.force, "Even if it is not plausible");
 }
 
 }  // namespace
 
-void add_position(CLI::App& app, Context& context) {
-  CLI::App& position = *app.add_subcommand(
-      "position", "How far the partitions of a scope have come: list, show, set");
-  position.require_subcommand(1);
+void add_position(const Command& app, Context& context) {
+  const Command position =
+      app.add_command("position", "How far the partitions of a scope have come: list, show, set");
   const auto flags = std::make_shared<ProgressFlags>();
-  CLI::App& ls = add_verb(position, context, flags, "ls",
-                          "List positions and what is known of them", list_positions);
+  const Command ls = add_verb(position, context, flags, "ls",
+                              "List positions and what is known of them", list_positions);
   add_source(ls, *flags, "The topic, to tell the lag of its partitions");
   ls.footer(
       "Example:\n  once position ls --store sqlite:shop.db --scope payments --source "
       "file:data/orders");
-  CLI::App& shown = add_verb(position, context, flags, "show",
-                             "Show all that is known of a partition", show_position);
-  shown.add_option("--partition", flags->partition, "Which one")->required()->option_text("NAME");
+  const Command shown = add_verb(position, context, flags, "show",
+                                 "Show all that is known of a partition", show_position);
+  shown.add_option("--partition", flags->partition, "Which one").required().value_text("NAME");
   add_source(shown, *flags, "The topic, to tell the lag");
   shown.footer("Example:\n  once position show --partition orders/0 --store sqlite:shop.db");
-  CLI::App& set = add_verb(position, context, flags, "set",
-                           "Set where a partition goes on; its owner is fenced", set_position);
-  set.add_option("--partition", flags->partition, "Which one")->required()->option_text("NAME");
+  const Command set = add_verb(position, context, flags, "set",
+                               "Set where a partition goes on; its owner is fenced", set_position);
+  set.add_option("--partition", flags->partition, "Which one").required().value_text("NAME");
   add_target(set, *flags,
              "The next offset to handle, or one found by a time (2026-11-16T08:00:00Z, -1h)",
              "first|end|OFFSET|TIME");
@@ -281,14 +280,13 @@ void add_position(CLI::App& app, Context& context) {
       "again.");
 }
 
-void add_horizon(CLI::App& app, Context& context) {
-  CLI::App& horizon = *app.add_subcommand(
-      "horizon", "Below it the ids of a scope are forgotten: show, set, release");
-  horizon.require_subcommand(1);
+void add_horizon(const Command& app, Context& context) {
+  const Command horizon =
+      app.add_command("horizon", "Below it the ids of a scope are forgotten: show, set, release");
   const auto flags = std::make_shared<ProgressFlags>();
   add_verb(horizon, context, flags, "show", "Show the horizon and what holds it", show_horizon)
       .footer("Example:\n  once horizon show --store sqlite:shop.db --scope payments");
-  CLI::App& set =
+  const Command set =
       add_verb(horizon, context, flags, "set", "Set the horizon, and hold it there", set_horizon);
   add_target(set, *flags,
              "A time (2026-11-16T08:00:00Z, -30d, milliseconds since 1970), or none at all",
@@ -298,8 +296,8 @@ void add_horizon(CLI::App& app, Context& context) {
       "    --reason 'a producer sent births in the future'\n"
       "It stays there until once horizon release. Moved back, ids that were forgotten in between "
       "count as new:\na message that was handled and comes again has a second effect.");
-  CLI::App& release = add_verb(horizon, context, flags, "release",
-                               "Let the horizon follow the messages again", release_horizon);
+  const Command release = add_verb(horizon, context, flags, "release",
+                                   "Let the horizon follow the messages again", release_horizon);
   add_reason(release, *flags);
   release.footer(
       "Example:\n  once horizon release --store sqlite:shop.db --scope payments \\\n"

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 
 namespace once::cli {
 namespace {
@@ -75,9 +75,9 @@ Result<int> show(const StatusFlags& flags, Output& output) {
 
 }  // namespace
 
-void add_status(CLI::App& app, Context& context) {
+void add_status(const Command& app, Context& context) {
   const auto flags = std::make_shared<StatusFlags>();
-  CLI::App& command = *app.add_subcommand("status", "All pipelines of a store at a glance");
+  const Command command = app.add_command("status", "All pipelines of a store at a glance");
   add_books(command, flags->books);
   add_output(command, context);
   command.footer(

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/flags.h"
 
 namespace once::cli {
 namespace {
@@ -20,45 +20,52 @@ using Words = std::vector<std::string>;
 // Values of required options that not every word is good for.
 const std::map<std::string, std::string> values{{"--as", "done"}, {"--to", "1"}};
 
+bool has_store(const CommandText& command) {
+  return std::any_of(command.flags.begin(), command.flags.end(), [](const FlagText& flag) {
+    return flag.names == std::vector<std::string>{"--store"};
+  });
+}
+
+void add_value(Words& words, const std::string& name) {
+  const auto known = values.find(name);
+  words.push_back(known == values.end() ? "1" : known->second);
+}
+
 // The calls of all commands that have --store, each with what it requires, without --store itself.
-void collect(const CLI::App& app, const Words& path, std::vector<Words>& calls) {
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+void collect(const CommandText& above, const Words& path, std::vector<Words>& calls) {
+  for (const CommandText& command : above.commands) {
     Words words = path;
-    words.push_back(command->get_name());
-    collect(*command, words, calls);
-    if (command->get_option_no_throw("--store") == nullptr) continue;
-    for (const CLI::Option* option : command->get_options()) {
+    words.push_back(command.word);
+    collect(command, words, calls);
+    if (!has_store(command)) continue;
+    for (const FlagText& flag : command.flags) {
       // Required unless another says which messages, or that nothing is to be changed.
-      const bool is_needed = option->get_name() == "NUMBER" || option->get_name() == "--reason";
-      if (!option->get_required() && !is_needed) continue;
-      if (!option->get_positional()) words.push_back(option->get_name());
-      const auto known = values.find(option->get_name());
-      words.push_back(known == values.end() ? "1" : known->second);
+      if (!flag.required && flag.names.front() != "--reason") continue;
+      words.push_back(flag.names.front());
+      add_value(words, flag.names.front());
     }
+    for (const FlagText& flag : command.positionals)
+      if (flag.required || flag.names.front() == "NUMBER") add_value(words, flag.names.front());
     calls.push_back(words);
   }
 }
 
 std::vector<Words> calls_with_a_store() {
   Context context;
-  CLI::App app;
-  add_commands(app, context);
+  Parser parser("", "once");
+  add_commands(parser.root(), context);
   std::vector<Words> calls;
-  collect(app, {}, calls);
+  collect(parser.root().text(), {}, calls);
   return calls;
 }
 
 // The text of the error that a call ends with; none of the stores exists.
-std::string error_of(Words words) {
+std::string error_of(const Words& words) {
   Context context;
-  CLI::App app;
-  add_commands(app, context);
-  std::reverse(words.begin(), words.end());  // as the parser wants it
-  try {
-    app.parse(words);
-  } catch (const CLI::ParseError& error) {
-    return std::string("not parsed: ") + error.what();
-  }
+  Parser parser("", "once");
+  add_commands(parser.root(), context);
+  const Parsed parsed = parser.parse(words);
+  if (parsed.failure) return "not parsed: " + parsed.failure->text;
   const auto answer = context.action();
   return answer ? "no error" : answer.error().text;
 }

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 #include <once/log.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -16,6 +15,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "open/topics.h"
 
 namespace once::cli {
@@ -261,46 +261,46 @@ Result<int> repair(const TopicFlags& flags, Output& output) {
   return shown(repair.is_needed() && !flags.accept_loss);
 }
 
-void add_settings(CLI::App& command, TopicRequest& request) {
+void add_settings(const Command& command, TopicRequest& request) {
   static const std::map<std::string, GapPolicy> policies{
       {"refuse", GapPolicy::refuse}, {"hold", GapPolicy::hold}, {"accept", GapPolicy::accept}};
   command.add_option("--partitions", request.partitions, "How many partitions (1)")
-      ->check(whole_number(1, 1024))
-      ->option_text("N");
+      .check(whole_number(1, 1024))
+      .value_text("N");
   command
       .add_option("--segment-bytes", request.segment_bytes_max,
                   "A segment file is closed at this size, 4096 or more (67108864)")
-      ->check(whole_number(4096, std::int64_t{1} << 40))
-      ->option_text("BYTES");
+      .check(whole_number(4096, std::int64_t{1} << 40))
+      .value_text("BYTES");
   command
       .add_option("--retention-ms", request.retention_ms,
                   "Messages older than this may go; -1 keeps them (-1)")
-      ->check(whole_number(-1, INT64_MAX))
-      ->option_text("MS");
+      .check(whole_number(-1, INT64_MAX))
+      .value_text("MS");
   command
       .add_option("--retention-bytes", request.retention_bytes,
                   "A partition larger than this loses its oldest segments; -1 keeps them (-1)")
-      ->check(whole_number(-1, INT64_MAX))
-      ->option_text("BYTES");
+      .check(whole_number(-1, INT64_MAX))
+      .value_text("BYTES");
   command
       .add_option("--gaps", request.gaps,
                   "A message that overtook an earlier one of its producer: refuse it, hold it "
                   "until that one comes, or accept it out of order (refuse)")
-      ->transform(one_of(policies))
-      ->option_text("refuse|hold|accept");
+      .check(one_of(policies))
+      .value_text("refuse|hold|accept");
 }
 
 using Verb = Result<int> (*)(const TopicFlags&, Output&);
 
-CLI::App& add_verb(CLI::App& topic, Context& context, const std::shared_ptr<TopicFlags>& flags,
-                   const std::string& name, const std::string& about, Verb verb) {
-  CLI::App& command = *topic.add_subcommand(name, about);
+Command add_verb(const Command& topic, Context& context, const std::shared_ptr<TopicFlags>& flags,
+                 const std::string& name, const std::string& about, Verb verb) {
+  const Command command = topic.add_command(name, about);
   command
       .add_option("URL", flags->url,
                   name == "ls" ? "Where: file:DIR or kafka://HOST:PORT"
                                : "The topic: file:DIR/TOPIC or kafka://HOST:PORT/TOPIC")
-      ->required()
-      ->option_text(" ");
+      .required()
+      .value_text(" ");
   add_output(command, context);
   command.callback([&context, flags, verb] {
     context.action = [&context, flags, verb] { return verb(*flags, context.output); };
@@ -310,11 +310,10 @@ CLI::App& add_verb(CLI::App& topic, Context& context, const std::shared_ptr<Topi
 
 }  // namespace
 
-void add_topic(CLI::App& app, Context& context) {
-  CLI::App& topic = *app.add_subcommand("topic", "Create, list, show, repair and delete topics");
-  topic.require_subcommand(1);
+void add_topic(const Command& app, Context& context) {
+  const Command topic = app.add_command("topic", "Create, list, show, repair and delete topics");
   const auto flags = std::make_shared<TopicFlags>();
-  CLI::App& creation =
+  const Command creation =
       add_verb(topic, context, flags, "create",
                "Create a topic; asked twice with the same settings, it happens once", create);
   add_settings(creation, flags->request);
@@ -326,7 +325,7 @@ void add_topic(CLI::App& app, Context& context) {
       .footer("Example:\n  once topic ls file:data -o json");
   add_verb(topic, context, flags, "show", "Show settings and partitions of a topic", describe)
       .footer("Example:\n  once topic show file:data/orders");
-  CLI::App& repairing =
+  const Command repairing =
       add_verb(topic, context, flags, "repair",
                "Show what is left of a topic whose segments are gone, and make it usable", repair);
   repairing.add_flag("--accept-loss", flags->accept_loss,

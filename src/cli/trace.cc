@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <once/clock.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "cli/books.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/flags.h"
 #include "cli/id_text.h"
 
 namespace once::cli {
@@ -70,22 +70,22 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_trace(CLI::App& app, Context& context) {
+void add_trace(const Command& app, Context& context) {
   const auto flags = std::make_shared<TraceFlags>();
-  CLI::App& command = *app.add_subcommand("trace", "What happened to this id?");
+  const Command command = app.add_command("trace", "What happened to this id?");
   command.add_option("ID", flags->id, "The id, as `once ledger ls` shows it")
-      ->required()
-      ->transform(id_text())
-      ->option_text(" ");
+      .required()
+      .check(id_text())
+      .value_text(" ");
   add_books(command, flags->books);
   command
       .add_option("--source", flags->source,
                   "Look for the message in this topic, too: file:DIR/TOPIC")
-      ->option_text("URL");
+      .value_text("URL");
   command
       .add_option("--id,--id-from", flags->id_from,
                   "The pipeline's id rule, for --source (carried)")
-      ->option_text("RULE");
+      .value_text("RULE");
   add_output(command, context);
   command.footer(examples);
   command.callback([&context, flags] {

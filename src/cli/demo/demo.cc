@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/demo/demo.h"
+#include "cli/flags.h"
 
 #include <fmt/format.h>
 #include <once/clock.h>
@@ -10,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -178,34 +178,34 @@ Status die_with(pid_t parent) {
   return {};
 }
 
-void add_settings(CLI::App& command, DemoSettings& settings) {
+void add_settings(const Command& command, DemoSettings& settings) {
   command.add_option("--messages", settings.messages, "How many orders (500)")
-      ->check(whole_number(1, 10'000'000))
-      ->option_text("N");
+      .check(whole_number(1, 10'000'000))
+      .value_text("N");
   command
       .add_option("--duplicates", settings.duplicates,
                   "Which part of the orders is sent a second time, 0 to 1 (0.1)")
-      ->check(CLI::Range(0.0, 1.0).description(""))
-      ->option_text("RATIO");
+      .check(ratio())
+      .value_text("RATIO");
   command.add_option("--kills", settings.kills, "How many processes are killed (30)")
-      ->check(whole_number(0, 100'000))
-      ->option_text("N");
-  command
-      .add_option("--seed", settings.seed, "For orders, copies and the moments of the kills (1)")
-      ->option_text("N");
+      .check(whole_number(0, 100'000))
+      .value_text("N");
+  command.add_option("--seed", settings.seed, "For orders, copies and the moments of the kills (1)")
+      .check(whole_number(0, INT64_MAX))
+      .value_text("N");
   command
       .add_option("--dir", settings.directory,
                   "Play in this new or empty directory, and leave it there")
-      ->option_text("DIR");
+      .value_text("DIR");
 }
 
-void add_role(CLI::App& app, Context& context, const std::shared_ptr<DemoSettings>& settings) {
-  CLI::App& command = *app.add_subcommand("demo-role", "A child process of the demo")->group("");
+void add_role(const Command& app, Context& context, const std::shared_ptr<DemoSettings>& settings) {
+  const Command command = app.add_hidden_command("demo-role", "A child process of the demo");
   const auto role = std::make_shared<std::string>();
   const auto parent = std::make_shared<pid_t>();
-  command.add_option("role", *role)->required();
-  command.add_option("--parent", *parent)->required();
-  command.add_option("--number", settings->number)->required();
+  command.add_option("role", *role, "Which part").required();
+  command.add_option("--parent", *parent, "The process that started it").required();
+  command.add_option("--number", settings->number, "Its number").required();
   add_settings(command, *settings);
   command.callback([&context, settings, role, parent] {
     context.action = [settings, role, parent]() -> Result<int> {
@@ -218,9 +218,9 @@ void add_role(CLI::App& app, Context& context, const std::shared_ptr<DemoSetting
 
 }  // namespace
 
-void add_demo(CLI::App& app, Context& context) {
+void add_demo(const Command& app, Context& context) {
   const auto settings = std::make_shared<DemoSettings>();
-  CLI::App& command = *app.add_subcommand(
+  const Command command = app.add_command(
       "demo", "A shop under kills, duplicates and lost answers: see that every order counts once");
   add_settings(command, *settings);
   add_output(command, context);

@@ -3,8 +3,9 @@
 """Real servers for tests, benchmarks and people: each on a private port and in a private directory,
 on the loopback address, as an unprivileged user when we are root.
 
-    tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka --dir DIR [--port N]
-                    [--host ADDRESS] [--set NAME=VALUE ...] [--disk SIZE] [--tls] [--locale NAME]
+    tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka|rabbitmq --dir DIR
+                    [--port N] [--host ADDRESS] [--set NAME=VALUE ...] [--disk SIZE] [--tls]
+                    [--locale NAME]
     tools/server.py stop|kill|restart|remove|status --dir DIR
     tools/server.py freeze|thaw --dir DIR
     tools/server.py fill|free --dir DIR
@@ -17,7 +18,8 @@ SIGKILL to all its processes; `start` after it recovers; `remove` also takes the
 until `thaw`. With --disk (root only) the data are on a file system of that
 size, which `fill` fills to the last byte and `free` relieves. With --tls the server has a
 certificate that DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks
-for the user and the password of the URL (SCRAM or PLAIN). With --locale the server runs under that
+for the user and the password of the URL (SCRAM or PLAIN). DIR/ctl is the rabbitmqctl of a server of
+RabbitMQ. With --locale the server runs under that
 locale, which is compiled for it alone (Debian's package "locales" has the sources). Exit codes: 0
 done, 1 failed, 77 this machine does not have the server.
 """
@@ -32,6 +34,7 @@ import shlex
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -127,6 +130,10 @@ class Server:
     def ended(self):
         """What is left to do when its processes are gone."""
 
+    def environment(self):
+        """That of its processes; None is ours."""
+        return environment_with_locale(self.directory)
+
     def at(self, port):
         """HOST:PORT, as URLs have it."""
         return f"[{self.host}]:{port}" if ":" in self.host else f"{self.host}:{port}"
@@ -147,7 +154,7 @@ class Server:
         with open(self.log, "ab") as log:
             process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                        stderr=log, cwd=self.directory, start_new_session=True,
-                                       env=environment(self.directory), **account)
+                                       env=self.environment(), **account)
         self.save(process.pid)
         deadline = time.monotonic() + ANSWER_SECONDS
         while not self.answers():
@@ -207,8 +214,8 @@ def make_locale(directory, name):
         raise Missing(f"the locale {name} ({failure})") from None
 
 
-def environment(directory):
-    """That of a server, with the locale that was made for it."""
+def environment_with_locale(directory):
+    """Ours with the locale that was made for a server; None without one."""
     folder = os.path.join(directory, "locale")
     if not os.path.isdir(folder):
         return None
@@ -537,7 +544,98 @@ class Kafka(Server):
             return False
 
 
-KINDS = {kind.name: kind for kind in (Kafka, PostgreSql, MariaDb, Redis, RedisCluster)}
+class RabbitMq(Server):
+    """One node, with a port mapper (epmd) of its own."""
+
+    name = "rabbitmq"
+    folders = ("/usr/lib/rabbitmq/bin",)
+
+    def url(self):
+        scheme = "amqps" if self.encrypts() else "amqp"
+        return f"{scheme}://{USER}:{PASSWORD}@{self.at(self.port)}/{DATABASE}"
+
+    @classmethod
+    def tls_settings(cls, key, certificate):
+        authority = os.path.join(os.path.dirname(certificate), "ca.pem")
+        return {"ssl_options.keyfile": key, "ssl_options.certfile": certificate,
+                "ssl_options.cacertfile": authority, "ssl_options.verify": "verify_peer",
+                "ssl_options.fail_if_no_peer_cert": "false"}
+
+    def encrypts(self):
+        return "ssl_options.certfile" in self.settings
+
+    def make(self, account):
+        program("rabbitmq-server", *self.folders)
+        os.makedirs(self.data)
+        settings = {
+            # Without the brackets of a URL.
+            f"listeners.{'ssl' if self.encrypts() else 'tcp'}.default": f"{self.host}:{self.port}",
+            "default_user": USER, "default_pass": PASSWORD, "default_vhost": DATABASE,
+            "loopback_users": "none", "disk_free_limit.absolute": "1MB", **self.settings}
+        if self.encrypts():
+            settings["listeners.tcp"] = "none"
+        with open(self.inside("rabbitmq.conf"), "w", encoding="utf-8") as file:
+            file.writelines(f"{name} = {value}\n" for name, value in settings.items())
+        with open(self.inside("plugins"), "w", encoding="utf-8") as file:
+            file.write("[].\n")
+        ports = {"ERL_EPMD_PORT": free_port(), "RABBITMQ_DIST_PORT": free_port()}
+        with open(self.inside("ports.json"), "w", encoding="utf-8") as file:
+            json.dump({name: str(port) for name, port in ports.items()}, file)
+        control = os.path.join(self.directory, "ctl")
+        words = [f"{name}={value}" for name, value in self.own_environment().items()]
+        with open(control, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexec env " + shlex.join(
+                [*words, program("rabbitmqctl", *self.folders)]) + ' "$@"\n')
+        os.chmod(control, 0o755)
+        if account:
+            for made in [self.data, *glob.glob(os.path.join(self.data, "*"))]:
+                os.chown(made, account["user"], account["group"])
+
+    def inside(self, name):
+        return os.path.join(self.data, name)
+
+    def own_environment(self):
+        with open(self.inside("ports.json"), encoding="utf-8") as file:
+            ports = json.load(file)
+        quiet = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none"
+        loopback = "-kernel inet_dist_use_interface {127,0,0,1}"
+        return {**ports, "ERL_EPMD_ADDRESS": LOOPBACK, "HOME": self.data,
+                # Is part of the paths of its data.
+                "RABBITMQ_NODENAME": "once@localhost",
+                "RABBITMQ_CONFIG_FILE": self.inside("rabbitmq.conf"),
+                "RABBITMQ_CONF_ENV_FILE": self.inside("rabbitmq-env.conf"),
+                "RABBITMQ_ADVANCED_CONFIG_FILE": self.inside("advanced.config"),
+                "RABBITMQ_ENABLED_PLUGINS_FILE": self.inside("plugins"),
+                "RABBITMQ_MNESIA_BASE": self.inside("mnesia"),
+                "RABBITMQ_LOG_BASE": self.inside("log"), "RABBITMQ_LOGS": "-",
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"{quiet} {loopback}",
+                # The script becomes the server, which ends by SIGTERM.
+                "RUNNING_UNDER_SYSTEMD": "true"}
+
+    def environment(self):
+        return {**os.environ, **self.own_environment()}
+
+    def command(self):
+        mapper = shlex.join([program("epmd"), "-relaxed_command_check"])
+        server = shlex.join([program("rabbitmq-server", *self.folders)])
+        return ["/bin/sh", "-c", f"{mapper} & exec {server}"]
+
+    def answers(self):
+        """Asks for the protocol AMQP 0-9-1: the answer is a frame of a method."""
+        try:
+            with socket.create_connection((self.host, self.port), timeout=5) as connection:
+                if self.encrypts():
+                    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                    connection = context.wrap_socket(connection)
+                connection.sendall(b"AMQP\0\0\x09\x01")
+                return connection.recv(1) == b"\1"
+        except OSError:
+            return False
+
+
+KINDS = {kind.name: kind
+         for kind in (Kafka, PostgreSql, MariaDb, Redis, RedisCluster, RabbitMq)}
 
 
 def load(directory):
@@ -588,7 +686,8 @@ def end(server, pid, how):
         send(member, how)
     deadline = time.monotonic() + ANSWER_SECONDS
     while any(is_alive(member) for member in family):
-        if time.monotonic() > deadline:
+        # Helpers of a server that has ended are of no use to anybody.
+        if time.monotonic() > deadline or not is_alive(pid):
             for member in family:
                 send(member, signal.SIGKILL)
         time.sleep(0.02)

@@ -280,8 +280,11 @@ def check_files(tree, build):
             yield name, 1, "included by no file"
     for name in tree.match("tools/*"):
         base = os.path.basename(name)
-        if not name.endswith("README.md") and \
-                not any(base in text for other, text in everything.items() if other != name):
+        is_module = os.path.dirname(name) != "tools" and name.endswith(".py")
+        if base in ("README.md", "__init__.py"):
+            continue
+        used = re.compile(r"from \S*\b" + base[:-3] + " import" if is_module else re.escape(base))
+        if not any(used.search(text) for other, text in everything.items() if other != name):
             yield name, 1, "used by no other file"
     for folder in sorted({os.path.dirname(n) for n in tree.match("src/*CMakeLists.txt")}):
         if folder + "/README.md" not in tree.names:

@@ -8,7 +8,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tools"))
-import server as servers  # noqa: E402
+import servers  # noqa: E402
+from servers.process import end  # noqa: E402
+from servers.server import DATABASE, free_port  # noqa: E402
 
 
 class Scratch:
@@ -54,13 +56,13 @@ class OnServer:
         self.scratch = Scratch()
         home = os.path.join(self.scratch.__enter__(), "server")
         os.chmod(self.scratch.path, 0o755)
-        self.server = servers.KINDS[self.kind](home, servers.free_port(), {})
+        self.server = servers.KINDS[self.kind](home, free_port(), {})
         self.server.start()
         return self
 
     def __exit__(self, *_):
         server, pid = servers.load(self.server.directory)
-        servers.end(server, pid, signal.SIGKILL)
+        end(server, pid, signal.SIGKILL)
         self.scratch.__exit__()
 
     def ids(self, directory, table):
@@ -71,7 +73,7 @@ class PostgreSql(OnServer):
     kind = "postgresql"
 
     def ask(self, statement):
-        return self.server.psql(servers.DATABASE, statement)
+        return self.server.psql(DATABASE, statement)
 
     def make(self, directory):
         place = os.path.basename(directory)

@@ -79,9 +79,10 @@ endfunction()
 # The library once_<name> from all sources of this folder; its *_test.cc become <name>_test, which
 # may link more (TEST_LINK once_memory). Tests that are SINGLE_THREADED are not built for the thread
 # sanitizer, which has nothing to find in them. A library of which no code runs for each message is
-# COLD: it is built with -O1, in three quarters of the time.
+# COLD: it is built with -O1, in three quarters of the time. An ADAPTER is linked by `open`,
+# which knows it as ONCE_WITH_<NAME>.
 function(once_component name)
-  cmake_parse_arguments(arg "COLD;SINGLE_THREADED" "" "DEPENDS;LINK;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(arg "ADAPTER;COLD;SINGLE_THREADED" "" "DEPENDS;LINK;TEST_LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
@@ -91,6 +92,9 @@ function(once_component name)
   add_library(once::${name} ALIAS once_${name})
   set_target_properties(once_${name} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY once_components ${name})
+  if(arg_ADAPTER)
+    set_property(GLOBAL APPEND PROPERTY once_adapters ${name})
+  endif()
   # What install.cmake has to know about it.
   set_target_properties(once_${name} PROPERTIES ONCE_DEPENDS "${arg_DEPENDS}"
     ONCE_LINK "${arg_LINK}")

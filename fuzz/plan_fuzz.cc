@@ -17,7 +17,7 @@ void try_plan(const Plan& plan, std::string_view text) {
   ONCE_ASSERT(secrets.redacted("value of DB").find("value of DB") == std::string::npos ||
               !plan.variables.contains("DB"));
   for (const auto dialect : {SqlDialect::sqlite, SqlDialect::postgresql, SqlDialect::mysql}) {
-    const auto recipe = Recipe::make(plan, dialect);
+    const auto recipe = Recipe::make(plan, {.sql = dialect, .redis_commands = true});
     if (!recipe) ONCE_ASSERT(recipe.error().text.starts_with("f:"));
   }
   for (const std::string_view body :

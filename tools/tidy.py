@@ -412,6 +412,22 @@ def check_mutants(tree):
             yield header, number, f"mutant {mutant} is not in the mutation test (tests/mutation)"
 
 
+# What is special about the URLs of an adapter is said in its row (src/model/adapter.h).
+SCHEME = re.compile(r'scheme\s*[!=]=\s*"|"\s*[!=]=\s*\w*\.?scheme\b|scheme\.(starts|ends)_with\("|'
+                    r'\b\w*url\w*\.starts_with\("\w+:')
+KNOW_SCHEMES = ("src/log/*", "src/store/*", "src/wire/*", "src/base/url.cc", "*_test.cc")
+
+
+def check_schemes(tree):
+    exempt = set(tree.match(*KNOW_SCHEMES))
+    for name in tree.match("src/*.h", "src/*.cc"):
+        if name in exempt:
+            continue
+        for number, line in enumerate(tree.text(name).splitlines(), 1):
+            if SCHEME.search(line):
+                yield name, number, "compares a scheme: ask the row of the adapter (src/open)"
+
+
 # --- format -----------------------------------------------------------------------------------
 
 def check_format(tree):
@@ -434,7 +450,7 @@ def breaches(root, build=None):
     tree = Tree(root)
     found = []
     for check in (check_sizes, check_try, check_layers, check_markers, check_documents,
-                  check_points, check_mutants, check_format):
+                  check_points, check_mutants, check_schemes, check_format):
         found += check(tree)
     found += check_files(tree, build)
     return sorted(set(found))

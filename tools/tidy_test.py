@@ -126,6 +126,14 @@ class TidyTest(unittest.TestCase):
         self.finds({"src/base/mutant.h": mutant}, "src/base/mutant.h", 2, "nowhere in src")
         self.finds({"src/base/mutant.h": mutant}, "src/base/mutant.h", 2, "mutation test")
 
+    def test_schemes_are_compared_by_adapters_alone(self):
+        for line in ('bool f() { return url.scheme == "sea"; }',
+                     'bool f() { return url.scheme.starts_with("sea"); }',
+                     'bool f() { return store_url.starts_with("sea:"); }'):
+            self.finds({"src/cli/a.cc": SPDX + line + "\n"}, "src/cli/a.cc", 2, "compares a scheme")
+            self.assertFalse([found for found in self.breaches({"src/wire/sea/a.cc": SPDX + line})
+                              if "scheme" in found[2]])
+
     @unittest.skipUnless(tidy.shutil.which(tidy.CLANG_FORMAT), "clang-format is not here")
     def test_a_file_that_is_not_formatted(self):
         self.finds({"src/base/a.cc": SPDX + "int   a( );\n"}, "src/base/a.cc", 2, "clang-format")

@@ -11,22 +11,25 @@
 
 #include "base/url.h"
 #include "open/look.h"
-#include "operate/pipeline_role.h"
+#include "open/shared_topic.h"
 
 namespace once::assemble {
 namespace {
 
-// The language of the statements has to be known before the store is opened: nothing is touched
-// while the file is wrong.
-Result<SqlDialect> dialect_of(const std::string& store_url) {
-  const Url url = ONCE_TRY(parse_url(store_url));
-  if (url.scheme.starts_with("postgres")) return SqlDialect::postgresql;
-  if (url.scheme == "mysql" || url.scheme == "mariadb") return SqlDialect::mysql;
-  return SqlDialect::sqlite;
+// What the pipeline writes where it reads comes again: each message makes another, without end.
+Status check_loop(const Plan& plan, const EmitTarget& target) {
+  const auto shared = shared_topic(plan.source_url, target.to);
+  if (!shared || !shared->is_certain) return {};
+  return fail(plan.error_at(
+      target.place, "config",
+      fmt::format("{} is the topic {}, which this pipeline reads: what it writes there would come "
+                  "again without end; name another topic",
+                  shown_url(target.to), shared->name)));
 }
 
 Result<std::shared_ptr<const Recipe>> recipe_of(const Plan& plan) {
-  return Recipe::make(plan, ONCE_TRY(dialect_of(plan.store_url)));
+  for (const EmitTarget& target : plan.destinations()) ONCE_TRY(check_loop(plan, target));
+  return Recipe::make(plan, ONCE_TRY(store_language_of(plan.store_url)));
 }
 
 // The error says where in the file the URL stands.
@@ -82,7 +85,7 @@ operate::Job job_of(const Plan& plan, const Parts& parts) {
                    .store_url = plan.store_url,
                    .relay_name = plan.relay_name,
                    .has_effects = !plan.steps.empty(),
-                   .takes_turns = operate::is_for_one_process(plan.source_url)};
+                   .takes_turns = is_for_one_process(plan.source_url)};
   for (const EmitTarget& target : plan.destinations())
     job.destinations.push_back({target.to, target.destination, plan.text_of(target.place)});
   return job;

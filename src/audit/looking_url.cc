@@ -4,16 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
+#include <span>
 #include <string_view>
 
 #include "base/url.h"
+#include "open/adapters.h"
+#include "open/shared_topic.h"
 
 namespace once::audit {
 namespace {
 
+// That a source has and its topic has not.
+constexpr std::array<std::string_view, 1> end_parameter{"end"};
+
 // The text without these parameters; the others stay as they were written.
-std::string without(const std::string& url, std::initializer_list<std::string_view> names) {
+std::string without(const std::string& url, std::span<const std::string_view> names) {
   const std::size_t question = url.find('?');
   if (question == std::string::npos) return url;
   std::string made = url.substr(0, question);
@@ -50,15 +56,16 @@ std::vector<std::string> one_by_one(const std::string& url) {
 Result<LookingUrl> looking_url(const std::string& url) {
   const Url parts = ONCE_TRY(parse_url(url));
   LookingUrl made;
-  if (parts.scheme == "kafka") {
-    const std::string* group = parts.parameter("group");
+  made.source = url;
+  if (const Adapter* adapter = adapter_of_scheme(parts.scheme)) {
+    const std::string* group = parts.parameter(adapter->group_parameter);
     if (group != nullptr) made.group = *group;
-    made.source = without(url, {"group", "member", "start"});
-  } else {
-    made.source = url;
+    made.source = without(url, adapter->reader_parameters);
   }
-  made.topic = without(made.source, {"end"});
-  made.topics = one_by_one(made.topic);
+  made.topic = without(made.source, end_parameter);
+  const auto address = topic_address_of(made.topic);
+  made.topics = address && address->topics.size() > 1 ? one_by_one(made.topic)
+                                                      : std::vector<std::string>{made.topic};
   return made;
 }
 

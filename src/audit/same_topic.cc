@@ -4,8 +4,8 @@
 #include <once/open.h>
 
 #include "audit/looking_url.h"
-#include "base/topic_address.h"
 #include "base/url.h"
+#include "open/shared_topic.h"
 
 namespace once::audit {
 namespace {

@@ -175,8 +175,6 @@ Status parse_authority(std::string_view& path, std::string_view text, Url& url) 
   return {};
 }
 
-bool is_local(std::string_view scheme) { return scheme == "file" || scheme == "sqlite"; }
-
 std::string lower(std::string_view text) {
   std::string made;
   for (const char c : text)
@@ -197,6 +195,8 @@ tl::unexpected<Error> no_scheme(std::string_view text, std::string_view usual) {
 }
 
 }  // namespace
+
+bool is_local_scheme(std::string_view scheme) { return scheme == "file" || scheme == "sqlite"; }
 
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
@@ -226,7 +226,7 @@ std::string shown_url(std::string_view text) {
   const bool late_at = hides_more && rest.find('@', question) != std::string_view::npos;
   rest = rest.substr(0, question);
   if (!rest.starts_with("//")) {
-    const bool local = is_local(lower(scheme.substr(0, scheme.size() - 1)));
+    const bool local = is_local_scheme(lower(scheme.substr(0, scheme.size() - 1)));
     return local ? scheme + std::string(rest) + tail : scheme + (rest.empty() ? tail : "...");
   }
   rest.remove_prefix(2);
@@ -253,13 +253,13 @@ Result<Url> parse_url(std::string_view text, std::string_view usual) {
   Url url;
   url.scheme = lower(text.substr(0, scheme - 1));
   std::string_view rest = text.substr(scheme);
-  if (!is_local(url.scheme)) ONCE_TRY(check_at_sign(rest, text));
+  if (!is_local_scheme(url.scheme)) ONCE_TRY(check_at_sign(rest, text));
   const auto question = rest.find('?');
   if (question != std::string_view::npos) {
     ONCE_TRY(parse_query(rest.substr(question + 1), text, url));
     rest = rest.substr(0, question);
   }
-  if (is_local(url.scheme))
+  if (is_local_scheme(url.scheme))
     rest = ONCE_TRY(without_authority(rest, text));
   else
     ONCE_TRY(parse_authority(rest, text, url));

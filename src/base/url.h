@@ -46,6 +46,9 @@ Result<Url> parse_url(std::string_view text, std::string_view usual = "file");
 // not a URL at all only a plain path is shown.
 std::string shown_url(std::string_view text);
 
+// Whether a path of this machine follows the scheme, and no servers.
+bool is_local_scheme(std::string_view scheme);
+
 // How many bytes of a text are its scheme and the colon; 0 if it has none.
 std::size_t scheme_bytes(std::string_view text);
 

@@ -20,11 +20,11 @@
 #include "model/hint.h"
 #include "model/message_view.h"
 #include "model/sha256.h"
+#include "open/look.h"
 #include "operate/audit_json.h"
 #include "operate/outbox.h"
 #include "operate/paced_source.h"
 #include "operate/park.h"
-#include "operate/pipeline_role.h"
 
 namespace once::cli {
 namespace {
@@ -94,7 +94,7 @@ operate::Job job_of(const BridgeFlags& flags, const PipelineOptions& options, So
           .destinations = {{flags.to, destination, "once bridge"}},
           .relay_name = options.scope,
           .has_effects = false,
-          .takes_turns = operate::is_for_one_process(flags.from)};
+          .takes_turns = is_for_one_process(flags.from)};
 }
 
 struct BridgeParts {

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/local_path.h"
 #include "base/secrets.h"
-#include "base/topic_address.h"
 #include "base/url.h"
 #include "config/plan_parts.h"
 #include "config/toml_depth.h"
@@ -173,16 +173,6 @@ Status parse_retry(const TomlTable& root, RetryPolicy& policy) {
   return {};
 }
 
-// What the pipeline writes where it reads comes again: each message makes another, without end.
-Status check_loop(TomlFile& file, const EmitTarget& target, const Plan& plan) {
-  const auto shared = shared_topic(plan.source_url, target.to);
-  if (!shared || !shared->is_certain) return {};
-  return file.refuse(target.place,
-                     fmt::format("{} is the topic {}, which this pipeline reads: what it writes "
-                                 "there would come again without end; name another topic",
-                                 shown_url(target.to), shared->name));
-}
-
 Status parse_park(const TomlTable& root, Plan& plan) {
   const auto park = ONCE_TRY(root.table("park", park_keys));
   if (!park) return {};
@@ -198,25 +188,6 @@ Status parse_relay(const TomlTable& root, Plan& plan) {
   const auto relay = ONCE_TRY(root.table("relay", relay_keys));
   if (!relay) return {};
   plan.relay_name = ONCE_TRY(relay->required_text("name", "who the relay is at its destinations"));
-  return {};
-}
-
-// SQL is for SQL stores, and commands are for Redis.
-Status check_steps_fit_store(const Plan& plan) {
-  const bool is_redis = plan.store_url.starts_with("redis:");
-  for (const Step& step : plan.steps) {
-    const auto* states = std::get_if<StateStep>(&step.action);
-    const bool has_sql = std::holds_alternative<SqlStep>(step.action) ||
-                         (states != nullptr && !states->on_reached.empty());
-    if (is_redis && has_sql)
-      return fail(plan.error_at(step.place, "config",
-                                "a store on Redis runs no SQL; write redis = [\"INCRBY\", …], or "
-                                "use an SQL store"));
-    if (!is_redis && std::holds_alternative<RedisStep>(step.action))
-      return fail(plan.error_at(step.place, "config",
-                                "commands of Redis need a store on Redis: store.url = "
-                                "\"redis://…\""));
-  }
   return {};
 }
 
@@ -263,11 +234,8 @@ Result<Plan> parse_pipeline(const TomlTable& root, const TomlTable& shared) {
   plan.values = ONCE_TRY(parse_values(root));
   ONCE_TRY(parse_wanted(root, plan));
   plan.steps = ONCE_TRY(parse_steps(root, plan.values));
-  ONCE_TRY(check_steps_fit_store(plan));
   ONCE_TRY(check_later(root, plan));
   ONCE_TRY(parse_emits(root, plan));
-  for (const EmitTarget& target : plan.destinations())
-    ONCE_TRY(check_loop(root.file(), target, plan));
   if (plan.steps.empty() && plan.emits.empty())
     return root.refuse("do", "is missing: write what a message does as [[do]] or [[emit]]");
   return plan;
@@ -355,10 +323,11 @@ bool is_in_a_password(const std::string& value, std::span<const std::string> url
   });
 }
 
-// The file of a store as errors name it.
+// The file or directory of a URL as errors name it.
 std::string file_in(const std::string& value) {
   const auto url = parse_url(value);
-  return url && url->scheme == "sqlite" ? absolute_path(url->path) : std::string();
+  const bool is_file = url && is_local_scheme(url->scheme) && !url->path.empty();
+  return is_file ? absolute_path(url->path) : std::string();
 }
 
 }  // namespace

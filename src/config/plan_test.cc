@@ -68,7 +68,6 @@ TEST(Plan, what_cannot_be_parked_or_put_off_is_refused) {
   const auto with = [&](const std::string& more) {
     return complaint(last, std::string(last) + "\n" + more);
   };
-  EXPECT_NE(with("[park]\nto = \"file:./data/orders\"").find("without end"), std::string::npos);
   EXPECT_NE(with("[park]").find("park.to"), std::string::npos);
   EXPECT_NE(with("rows = 1\notherwise = \"later\"").find("later"), std::string::npos);
   EXPECT_NE(with("rows = 1\notherwise = { later = \"soon\" }").find("later"), std::string::npos);

@@ -31,7 +31,7 @@ inline Result<Plan> parsed(std::string_view text,
 inline std::string complaint_about(std::string_view text) {
   const auto plan = parsed(text);
   if (!plan) return plan.error().tag == "config" ? plan.error().text : "not a config error";
-  const auto recipe = Recipe::make(*plan, SqlDialect::sqlite);
+  const auto recipe = Recipe::make(*plan, {.sql = SqlDialect::sqlite, .redis_commands = true});
   return recipe ? "" : recipe.error().text;
 }
 

@@ -5,12 +5,37 @@
 
 #include <algorithm>
 
+#include "base/url.h"
 #include "config/message_values.h"
 #include "config/value_names.h"
 
 namespace once {
 
 namespace {
+
+bool runs_sql(const Step& step) {
+  const auto* states = std::get_if<StateStep>(&step.action);
+  return std::holds_alternative<SqlStep>(step.action) ||
+         (states != nullptr && !states->on_reached.empty());
+}
+
+bool runs_command(const Step& step) { return std::holds_alternative<RedisStep>(step.action); }
+
+// SQL is for SQL stores, and commands are for Redis.
+Status check_steps_fit_store(const Plan& plan, const StoreLanguage& language) {
+  for (const Step& step : plan.steps) {
+    if (!language.sql && runs_sql(step))
+      return fail(plan.error_at(
+          step.place, "config",
+          fmt::format("the store {} runs no SQL; {}use an SQL store", shown_url(plan.store_url),
+                      language.redis_commands ? "write redis = [\"INCRBY\", …], or " : "")));
+    if (!language.redis_commands && runs_command(step))
+      return fail(plan.error_at(step.place, "config",
+                                "commands of Redis need a store on Redis: store.url = "
+                                "\"redis://…\""));
+  }
+  return {};
+}
 
 Result<std::optional<Predicate>> predicate_of(const std::optional<WhenRule>& when, const Plan& plan,
                                               ValueNames& names) {
@@ -93,7 +118,9 @@ Result<Recipe::Emit> Recipe::resolved(const EmitRule& rule, ValueNames& names) {
   return made;
 }
 
-Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect) {
+Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, const StoreLanguage& language) {
+  ONCE_TRY(check_steps_fit_store(plan, language));
+  const SqlDialect dialect = language.sql.value_or(SqlDialect::sqlite);
   std::shared_ptr<Recipe> recipe(new Recipe(dialect));
   ValueNames names(plan);
   if (plan.source_when) ONCE_TRY(predicate_of(plan.source_when, plan, names));
@@ -109,12 +136,10 @@ Result<std::shared_ptr<const Recipe>> Recipe::make(Plan plan, SqlDialect dialect
         [&](const auto& of) { return make_action(of, std::ref(names), dialect); }, step.action);
     if (!action) return at(step.place, std::move(action).error());
     part.action = std::move(*action);
-    const auto* states = std::get_if<StateStep>(&step.action);
     const auto* reads = std::get_if<SqlStep>(&step.action);
     recipe->reads_rows_ = recipe->reads_rows_ || (reads != nullptr && !reads->into.empty());
-    recipe->needs_keys_ = recipe->needs_keys_ || std::holds_alternative<RedisStep>(step.action);
-    recipe->needs_sql_ = recipe->needs_sql_ || std::holds_alternative<SqlStep>(step.action) ||
-                         (states != nullptr && !states->on_reached.empty());
+    recipe->needs_keys_ = recipe->needs_keys_ || runs_command(step);
+    recipe->needs_sql_ = recipe->needs_sql_ || runs_sql(step);
     recipe->parts_.push_back(std::move(part));
   }
   names.before_step(plan.steps.size());

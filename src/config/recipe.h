@@ -14,6 +14,7 @@
 #include "config/action.h"
 #include "config/plan.h"
 #include "config/predicate.h"
+#include "model/store_language.h"
 
 namespace once {
 
@@ -31,7 +32,8 @@ class Recipe {
  public:
   // A name that no value has and a value that nobody uses are errors with the tag "config", a
   // statement that cannot be one is an error with the tag "sql"; both say where in the file.
-  [[nodiscard]] static Result<std::shared_ptr<const Recipe>> make(Plan plan, SqlDialect dialect);
+  [[nodiscard]] static Result<std::shared_ptr<const Recipe>> make(Plan plan,
+                                                                  const StoreLanguage& language);
 
   // The new messages of a batch. What goes wrong with a message names it in the error.
   [[nodiscard]] Status run(std::span<Work> batch, Transaction& transaction) const;

@@ -27,7 +27,7 @@ class RecipeBank : public ::testing::Test {
     store_ = SqliteStore::open(scratch_.path(std::to_string(++opened_) + ".db"), {}, system_clock())
                  .value();
     plan_ = parsed(text).value();
-    const auto recipe = Recipe::make(plan_, SqlDialect::sqlite);
+    const auto recipe = Recipe::make(plan_, {.sql = SqlDialect::sqlite, .redis_commands = true});
     ASSERT_TRUE(recipe) << recipe.error().text;
     handler_.emplace(handler_of(*recipe));
   }

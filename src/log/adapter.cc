@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <once/log.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <functional>
 
+#include "base/local_path.h"
 #include "base/url.h"
 #include "log/address.h"
 #include "model/start_at.h"
@@ -146,6 +148,25 @@ class LogTopics final : public Topics {
   }
 };
 
+// The same directory can have two paths, as where one volume is mounted twice.
+std::string inode_of(const std::string& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0) return {};
+  return fmt::format("{}:{}", found.st_dev, found.st_ino);
+}
+
+std::optional<TopicAddress> topic_address(const Url& url) {
+  const auto slash = url.path.find_last_of('/');
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  TopicAddress address;
+  for (const std::string& name : topic_names(std::string_view(url.path).substr(begin))) {
+    std::string path = absolute_path(url.path.substr(0, begin) + name);
+    std::string inode = inode_of(path);
+    address.topics.push_back({std::move(path), std::move(inode)});
+  }
+  return address;
+}
+
 }  // namespace
 
 const Adapter& log_adapter() {
@@ -154,7 +175,9 @@ const Adapter& log_adapter() {
                                .source = open_file_source,
                                .sink = open_file_sink,
                                .sink_traits = file_sink_traits,
-                               .topics = &topics};
+                               .has_one_writer = true,
+                               .topics = &topics,
+                               .topic_address = topic_address};
   return adapter;
 }
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "base/topic_address.h"
+#include "base/local_path.h"
 #include "base/url.h"
 #include "log/layout.h"
 #include "log/limits.h"
@@ -359,7 +359,7 @@ tl::unexpected<Error> no_topic(Files& files, const std::string& directory,
               fmt::format("there is no topic {} in {}{}; make it first, with {}", topic,
                           absolute_path(directory),
                           guess.empty() ? "" : fmt::format(", did you mean \"{}\"?", guess),
-                          hint({"topic", "create", file_url(directory + "/" + topic)})));
+                          hint({"topic", "create", local_url("file", directory + "/" + topic)})));
 }
 
 }  // namespace

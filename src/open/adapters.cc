@@ -46,16 +46,21 @@ std::span<const Adapter* const> adapters() {
   return all;
 }
 
-Result<const Adapter*> adapter_of(std::string_view text, std::string_view purpose, Ability can) {
-  const Url url = ONCE_TRY(parse_url(text, purpose == "store" ? "sqlite" : "file"));
-  std::vector<std::string_view> known;
-  for (const Adapter* adapter : adapters()) {
-    if (!can(*adapter)) continue;
-    if (std::find(adapter->schemes.begin(), adapter->schemes.end(), url.scheme) !=
+const Adapter* adapter_of_scheme(std::string_view scheme) {
+  for (const Adapter* adapter : adapters())
+    if (std::find(adapter->schemes.begin(), adapter->schemes.end(), scheme) !=
         adapter->schemes.end())
       return adapter;
-    known.insert(known.end(), adapter->schemes.begin(), adapter->schemes.end());
-  }
+  return nullptr;
+}
+
+Result<const Adapter*> adapter_of(std::string_view text, std::string_view purpose, Ability can) {
+  const Url url = ONCE_TRY(parse_url(text, purpose == "store" ? "sqlite" : "file"));
+  if (const Adapter* adapter = adapter_of_scheme(url.scheme); adapter != nullptr && can(*adapter))
+    return adapter;
+  std::vector<std::string_view> known;
+  for (const Adapter* adapter : adapters())
+    if (can(*adapter)) known.insert(known.end(), adapter->schemes.begin(), adapter->schemes.end());
   // Refused: it is none of them.
   ONCE_TRY(require_scheme(url, known, purpose));
   return nullptr;

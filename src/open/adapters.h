@@ -13,6 +13,9 @@ namespace once {
 // All adapters of this build.
 [[nodiscard]] std::span<const Adapter* const> adapters();
 
+// The adapter with this scheme, or nullptr.
+[[nodiscard]] const Adapter* adapter_of_scheme(std::string_view scheme);
+
 // The adapter of a URL, which must be able to do what is asked: `can` looks at a member of it.
 // Otherwise an error ("url") that names the nearest scheme and the known ones; `purpose`
 // ("source", ...) is for the error.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/store_language.h"
 #include "model/store_state.h"
 
 namespace once {
@@ -16,6 +17,17 @@ namespace once {
 // The source of a URL for somebody who only looks: it reads all partitions, joins no group and
 // acknowledges nothing, so that a pipeline on the same URL is not disturbed.
 [[nodiscard]] Result<std::unique_ptr<Source>> open_source_to_look(std::string_view url);
+
+// A source whose messages no broker shares out: one process reads it for a scope, and a second one
+// would take its partitions away. Such processes take turns.
+[[nodiscard]] bool is_for_one_process(std::string_view source_url);
+
+// The name of the topic, if only one process at a time can write it and the others are refused;
+// otherwise empty.
+[[nodiscard]] std::string topic_with_one_writer(std::string_view sink_url);
+
+// In what its statements are written; nothing is opened.
+[[nodiscard]] Result<StoreLanguage> store_language_of(std::string_view url);
 
 // Whether the store of this URL was made; makes no file, table or key.
 [[nodiscard]] Result<StoreState> store_state_at(std::string_view url);

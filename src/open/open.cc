@@ -3,10 +3,11 @@
 
 #include "base/assert.h"
 #include "base/file.h"
-#include "base/topic_address.h"
+#include "base/local_path.h"
 #include "base/url.h"
 #include "open/adapters.h"
 #include "open/look.h"
+#include "open/shared_topic.h"
 
 namespace once {
 namespace {
@@ -53,9 +54,28 @@ Result<LookedAtStore> open_store_to_look(std::string_view url) {
   return LookedAtStore{ONCE_TRY(is_made ? adapter.store(url) : adapter.store_to_look(url)), state};
 }
 
+Result<StoreLanguage> store_language_of(std::string_view url) {
+  return ONCE_TRY(adapter_of(url, "store", can_store))->language;
+}
+
+bool is_for_one_process(std::string_view source_url) {
+  const auto url = parse_url(source_url);
+  const Adapter* adapter = url ? adapter_of_scheme(url->scheme) : nullptr;
+  return adapter != nullptr && (adapter->shares_out == nullptr || !adapter->shares_out(*url));
+}
+
+std::string topic_with_one_writer(std::string_view sink_url) {
+  const auto adapter = adapter_of(sink_url, "sink", can_write);
+  if (!adapter || !(*adapter)->has_one_writer) return {};
+  const auto address = topic_address_of(sink_url);
+  return address && address->topics.size() == 1 ? address->topics.front().name : std::string();
+}
+
 std::string missing_file_of(std::string_view text) {
   const auto url = parse_url(text);
-  if (!url || url->scheme != "sqlite" || url->path.empty()) return {};
+  if (!url || url->path.empty()) return {};
+  const Adapter* adapter = adapter_of_scheme(url->scheme);
+  if (adapter == nullptr || !adapter->store_is_file) return {};
   const auto file = system_files().open(url->path, OpenMode::read);
   if (file || file.error().tag != "missing") return {};
   return absolute_path(url->path);

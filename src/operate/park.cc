@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "base/local_path.h"
 #include "base/secrets.h"
-#include "base/topic_address.h"
 #include "base/url.h"
 #include "model/hint.h"
 #include "operate/failure.h"

@@ -6,19 +6,12 @@
 #include <chrono>
 #include <exception>
 
-#include "base/url.h"
-
 namespace once::operate {
 namespace {
 
 constexpr std::chrono::milliseconds look_every(100);
 
 }  // namespace
-
-bool is_for_one_process(std::string_view source_url) {
-  const auto url = parse_url(source_url);
-  return url && (url->scheme == "file" || url->parameter("group") == nullptr);
-}
 
 PipelineRole::PipelineRole(Store& store, const std::string& scope)
     : role_(*store.claims(), {.scope = std::string(pipeline_scope), .id = scope}, system_clock()) {}

@@ -20,10 +20,6 @@ namespace once::operate {
 // Where the claims of pipelines are; the id is the scope that a process runs.
 inline constexpr std::string_view pipeline_scope = "once.pipeline";
 
-// A source whose partitions no broker shares out: one process reads it for a scope, and a second
-// one would take its partitions away. Such processes take turns.
-bool is_for_one_process(std::string_view source_url);
-
 // The right of this process to run the pipeline of a scope. Looked after by a thread of its own
 // while the pipeline runs; given back when it is destroyed.
 class PipelineRole {

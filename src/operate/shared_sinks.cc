@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operate/shared_sinks.h"
 
-#include <once/log.h>
 #include <once/open.h>
 
-#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "base/url.h"
-#include "log/address.h"
+#include "open/look.h"
 
 namespace once::operate {
 
@@ -76,19 +73,14 @@ class SharedSinks::Topic final : public Sink, public SinkProducers {
 };
 
 Result<std::shared_ptr<Sink>> SharedSinks::open(const std::string& url) {
-  const Url parts = ONCE_TRY(parse_url(url));
-  if (parts.scheme != "file") return open_sink(url);
-  const LogAddress address = ONCE_TRY(log_address_of(parts));
-  std::error_code ignored;
-  const std::string path =
-      std::filesystem::weakly_canonical(address.directory + "/" + address.topic, ignored);
+  SinkTraits traits = ONCE_TRY(sink_traits_of(url));
+  const std::string name = topic_with_one_writer(url);
+  if (name.empty()) return open_sink(url);
   std::shared_ptr<Topic> topic;
   {
     const std::scoped_lock lock(mutex_);
-    topic = topics_[path].lock();
-    if (!topic)
-      topics_[path] = topic =
-          std::make_shared<Topic>(url, log_sink_traits(address.directory, address.topic));
+    topic = topics_[name].lock();
+    if (!topic) topics_[name] = topic = std::make_shared<Topic>(url, std::move(traits));
   }
   ONCE_TRY(topic->open());
   return topic;

@@ -10,9 +10,9 @@
 
 namespace once::operate {
 
-// The topics of the embedded log that the relays of this process write. A topic has one writer:
-// relays that send to the same one share it, instead of waiting for each other for ever. Other
-// topics are opened for each relay. Any thread may call it.
+// The topics that have one writer at a time, as those of the embedded log, and are written by the
+// relays of this process: relays that send to the same one share it, instead of waiting for each
+// other for ever. Other topics are opened for each relay. Any thread may call it.
 class SharedSinks {
  public:
   // The topic is closed when nobody has what this answers.
@@ -22,7 +22,7 @@ class SharedSinks {
   class Topic;
 
   std::mutex mutex_;                                    // taken with no other lock
-  std::map<std::string, std::weak_ptr<Topic>> topics_;  // by path; guarded by mutex_
+  std::map<std::string, std::weak_ptr<Topic>> topics_;  // by name; guarded by mutex_
 };
 
 }  // namespace once::operate

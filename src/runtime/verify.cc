@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/topic_address.h"
 #include "model/ledger.h"
 
 namespace once {
@@ -145,12 +144,11 @@ Status verify_retention(const SourceTraits& source, const PipelineOptions& optio
 // Each parked message would come again as a new one, be parked again, and so on without end.
 Status verify_dead_letters(const SourceTraits& source, const PipelineOptions& options) {
   if (options.park_to.empty()) return {};
-  const auto shared = shared_topic(options.park_to, source.name);
-  if (options.park_to != source.name && (!shared || !shared->is_certain)) return {};
+  if (options.park_to != source.name) return {};
   return refuse(
       fmt::format("parked messages would go to {}, from which this pipeline reads: each "
                   "would come again without end. Park them to another topic",
-                  shared ? shared->name : source.name));
+                  source.name));
 }
 
 std::string_view survives(StoreTraits::Durability durability) {

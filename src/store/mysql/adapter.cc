@@ -21,7 +21,8 @@ const Adapter& mysql_adapter() {
       .store = open_mysql_store,
       .store_to_look =
           [](std::string_view url) { return open_mysql_store_to_look(std::string(url)); },
-      .store_state = [](std::string_view url) { return mysql_store_state(std::string(url)); }};
+      .store_state = [](std::string_view url) { return mysql_store_state(std::string(url)); },
+      .language = {.sql = SqlDialect::mysql}};
   return adapter;
 }
 

@@ -21,7 +21,8 @@ const Adapter& postgres_adapter() {
       .store = open_postgresql_store,
       .store_to_look =
           [](std::string_view url) { return open_postgres_store_to_look(std::string(url)); },
-      .store_state = [](std::string_view url) { return postgres_store_state(std::string(url)); }};
+      .store_state = [](std::string_view url) { return postgres_store_state(std::string(url)); },
+      .language = {.sql = SqlDialect::postgresql}};
   return adapter;
 }
 

@@ -21,7 +21,8 @@ const Adapter& redis_adapter() {
       .store = open_redis_store,
       .store_to_look =
           [](std::string_view url) { return open_redis_store_to_look(std::string(url)); },
-      .store_state = [](std::string_view url) { return redis_store_state(std::string(url)); }};
+      .store_state = [](std::string_view url) { return redis_store_state(std::string(url)); },
+      .language = {.redis_commands = true}};
   return adapter;
 }
 

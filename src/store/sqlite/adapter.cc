@@ -37,7 +37,9 @@ const Adapter& sqlite_adapter() {
       },
       .store_state = [](std::string_view url) -> Result<StoreState> {
         return sqlite_store_state(ONCE_TRY(path_of(url)));
-      }};
+      },
+      .language = {.sql = SqlDialect::sqlite},
+      .store_is_file = true};
   return adapter;
 }
 

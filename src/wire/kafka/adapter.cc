@@ -15,6 +15,8 @@ namespace once::kafka {
 namespace {
 
 constexpr std::array<std::string_view, 1> schemes{"kafka"};
+constexpr std::array<std::string_view, 3> reader_parameters{"group", "member", "start"};
+constexpr std::uint16_t usual_port = 9092;
 
 std::optional<std::int64_t> number_in(const TopicSettings& settings, std::string_view name) {
   const auto found = settings.find(name);
@@ -83,6 +85,15 @@ class KafkaTopics final : public Topics {
   }
 };
 
+// Without a group all partitions are those of the one process that reads.
+bool has_group(const Url& url) { return url.parameter("group") != nullptr; }
+
+std::optional<TopicAddress> topic_address(const Url& url) {
+  TopicAddress address{.brokers = broker_endpoints(url, usual_port)};
+  for (std::string& name : topic_names(url.path)) address.topics.push_back({std::move(name)});
+  return address;
+}
+
 }  // namespace
 
 const Adapter& adapter() {
@@ -90,9 +101,13 @@ const Adapter& adapter() {
   static const Adapter adapter{.schemes = schemes,
                                .source = open_kafka_source,
                                .source_to_look = open_source_to_look,
+                               .shares_out = has_group,
+                               .group_parameter = "group",
+                               .reader_parameters = reader_parameters,
                                .sink = open_kafka_sink,
                                .sink_traits = kafka_sink_traits,
                                .topics = &topics,
+                               .topic_address = topic_address,
                                .advice = library_advice};
   return adapter;
 }

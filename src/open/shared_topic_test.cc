@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/topic_address.h"
+#include "open/shared_topic.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ std::string compared(const std::string& one, const std::string& other) {
   return text;
 }
 
-TEST(TopicAddress, brokers_are_compared_with_their_usual_port_and_in_any_order) {
+TEST(SharedTopic, brokers_are_compared_with_their_usual_port_and_in_any_order) {
   EXPECT_EQ(compared("kafka://h/orders", "kafka://h:9092/orders"), "orders");
   EXPECT_EQ(compared("kafka://H/orders?group=x", "kafka://me:pw@h/orders?acks=all"), "orders");
   EXPECT_EQ(compared("kafka://a,b:9093/orders", "kafka://c,b:9093/orders"), "orders");
@@ -29,7 +29,7 @@ TEST(TopicAddress, brokers_are_compared_with_their_usual_port_and_in_any_order) 
   EXPECT_EQ(compared("kafka://h/orders", "kafka://h/order"), "none");
 }
 
-TEST(TopicAddress, each_of_several_topics_is_compared) {
+TEST(SharedTopic, each_of_several_topics_is_compared) {
   EXPECT_EQ(compared("kafka://h/a,b", "kafka://h/b"), "b");
   EXPECT_EQ(compared("kafka://h/a,b", "kafka://h/c,b"), "b");
   EXPECT_EQ(compared("kafka://h/a,b", "kafka://h/c"), "none");
@@ -37,14 +37,14 @@ TEST(TopicAddress, each_of_several_topics_is_compared) {
   EXPECT_EQ(compared("file:data,x/a", "file:data/a"), "none") << "only topics are a list";
 }
 
-TEST(TopicAddress, brokers_of_other_names_may_be_of_one_cluster) {
+TEST(SharedTopic, brokers_of_other_names_may_be_of_one_cluster) {
   EXPECT_EQ(compared("kafka://h/orders", "kafka://h:9093/orders"), "orders?");
   EXPECT_EQ(compared("kafka://a/x,orders", "kafka://b/orders"), "orders?");
   EXPECT_EQ(compared("kafka://localhost/orders", "kafka://127.0.0.1/orders"), "orders?");
   EXPECT_EQ(compared("kafka://a/orders", "kafka://b/refunds"), "none");
 }
 
-TEST(TopicAddress, a_path_is_the_same_relative_absolute_and_through_a_link) {
+TEST(SharedTopic, a_path_is_the_same_relative_absolute_and_through_a_link) {
   const std::filesystem::path here = std::filesystem::current_path();
   EXPECT_EQ(compared("file:data/a", "file:" + (here / "data/a").string()), here / "data/a");
   EXPECT_EQ(compared("file:a", "file://" + (here / "x/../a").string()), here / "a");
@@ -58,15 +58,7 @@ TEST(TopicAddress, a_path_is_the_same_relative_absolute_and_through_a_link) {
   std::filesystem::remove_all(scratch);
 }
 
-TEST(TopicAddress, an_absolute_url_leads_to_the_same_place_from_everywhere) {
-  const std::string here = std::filesystem::current_path().string();
-  EXPECT_EQ(absolute_url("file:data/a"), "file:" + here + "/data/a");
-  EXPECT_EQ(absolute_url("file:./x/../a%25%3fb?end=stop"), "file:" + here + "/a%25%3Fb?end=stop");
-  EXPECT_EQ(absolute_url("kafka://h/a"), "kafka://h/a");
-  EXPECT_EQ(absolute_url("dead letters"), "dead letters");
-}
-
-TEST(TopicAddress, what_is_no_topic_is_none) {
+TEST(SharedTopic, what_is_no_topic_is_none) {
   EXPECT_EQ(compared("file:a", "kafka://h/a"), "none");
   EXPECT_EQ(compared("sqlite:a.db", "sqlite:a.db"), "none");
   EXPECT_EQ(compared("dead letters", "dead letters"), "none");

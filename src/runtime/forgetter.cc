@@ -81,9 +81,10 @@ void Forgetter::decide(const ScopeRecord& scope) {
 Status Forgetter::look() {
   Records* const records = store_.records();
   if (records == nullptr) return {};  // without what it knows, nothing is forgotten
-  const ScopeRecord scope = ONCE_TRY(records->describe(options_.scope));
-  if (scope.now_ms > 0) store_clock_.measured(scope.now_ms);
-  if (forgets()) decide(scope);
+  seen_.reset();
+  seen_ = ONCE_TRY(records->describe(options_.scope));
+  if (seen_->now_ms > 0) store_clock_.measured(seen_->now_ms);
+  if (forgets()) decide(*seen_);
   return {};
 }
 

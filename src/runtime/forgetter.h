@@ -45,6 +45,10 @@ class Forgetter {
 
   // Reads what the store knows; its clock is measured by the way.
   [[nodiscard]] Status look();
+  // Whether `step` looks; otherwise there is nothing to forget, and only others want to know.
+  bool looks_by_itself() const { return forgets(); }
+  // What the last look found; nullptr if it failed, or the store has no records.
+  const ScopeRecord* last_seen() const { return seen_ ? &*seen_ : nullptr; }
 
   // Below this may be forgotten, as of the last look; unset while that is not known.
   std::optional<std::int64_t> horizon_ms() const { return horizon_ms_; }
@@ -73,6 +77,7 @@ class Forgetter {
   std::set<std::string, std::less<>> removed_;   // not in the topic for sure
   std::map<std::string, std::optional<PartitionRecord>, std::less<>> owned_;
   std::set<std::string, std::less<>> held_back_by_;
+  std::optional<ScopeRecord> seen_;
   std::int64_t youngest_ms_ = -1;  // the youngest birth that is settled anywhere
   std::optional<std::int64_t> horizon_ms_;
 };

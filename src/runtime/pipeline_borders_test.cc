@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/pipeline_testing.h"
+#include "testing/sim_clock.h"
 
 namespace once {
 namespace {
@@ -295,6 +296,69 @@ TEST_F(PipelineBorders, a_run_to_the_end_waits_for_a_batch_that_is_long_in_comin
     auto pipeline = make(source);
     ASSERT_TRUE(pipeline->run());
     EXPECT_EQ(pipeline->statistics().applied, 1u) << i;
+  }
+}
+
+// Counts how often the books of a scope are read.
+class CountedStore final : public Store, private Records {
+ public:
+  explicit CountedStore(Store& store) : store_(store) {}
+  int described() const { return described_; }
+
+  StoreTraits traits() const override { return store_.traits(); }
+  Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override {
+    return store_.begin(scope);
+  }
+  Result<Position> take(std::string_view scope, std::string_view partition,
+                        std::string_view identity) override {
+    return store_.take(scope, partition, identity);
+  }
+  Result<Position> position(std::string_view scope, std::string_view partition) override {
+    return store_.position(scope, partition);
+  }
+  Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
+                           std::size_t rows_max) override {
+    return store_.forget(scope, horizon_ms, rows_max);
+  }
+  Records* records() override { return this; }
+
+ private:
+  Result<ScopeRecord> describe(std::string_view scope) override {
+    ++described_;
+    return store_.records()->describe(scope);
+  }
+  Result<std::vector<std::string>> scopes() override { return store_.records()->scopes(); }
+  Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
+                                           std::size_t count_max) override {
+    return store_.records()->ledger(scope, from_id, count_max);
+  }
+  Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
+                                           std::size_t count_max) override {
+    return store_.records()->parked(scope, after_number, count_max);
+  }
+  Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
+                                                  std::size_t count_max) override {
+    return store_.records()->operations(scope, after_number, count_max);
+  }
+
+  Store& store_;
+  std::atomic<int> described_{0};
+};
+
+// With a thousand partitions such a read is not cheap: looking around has none of its own where the
+// horizon needs one.
+TEST_F(PipelineBorders, the_books_are_read_once_for_the_horizon_and_for_looking_around) {
+  for (const std::int64_t retention_ms : {hour_ms, std::int64_t{-1}}) {
+    testing::SimClock clock;  // stands still: each of the two is due once
+    options_.retention_ms = retention_ms;
+    options_.scope = "shop " + std::to_string(retention_ms);
+    CountedStore counted(store_);
+    ScriptSource source(topic({"p0"}));
+    fill(source, "p0", "m", 60, 0);
+    auto pipeline = Pipeline::make(source, counted, each(apply_effect), options_, clock).value();
+    ASSERT_TRUE(pipeline->run());
+    EXPECT_EQ(pipeline->statistics().applied, 60u);
+    EXPECT_EQ(counted.described(), 2) << "one at the start, one for the clock when it is assigned";
   }
 }
 

@@ -101,7 +101,7 @@ void Ledger::fill(IdKind kind, std::size_t rows) {
     plain.run("CREATE TEMP TABLE copied AS SELECT * FROM once_ledger; BEGIN");
     plain.prepare(
         "INSERT INTO once_ledger SELECT scope, ?, fingerprint, born_ms, recorded_ms,"
-        " outcome, partition, offset, result FROM copied");
+        " outcome, source_partition, at_offset, result FROM copied");
     for_each_id(kind, rows, [&](const std::string& id) { plain.insert(id); });
     plain.run("COMMIT");
     plain.run(safe_settings);

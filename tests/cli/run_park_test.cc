@@ -73,7 +73,7 @@ TEST_F(RunPark, a_copy_that_the_topic_never_accepts_holds_up_nobody) {
   ASSERT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_EQ(answer.json()["parked"], 2);
   expect_books({"deposit-2"});
-  EXPECT_EQ(sql("SELECT offset FROM once_parked JOIN once_name ON once_name.number = scope "
+  EXPECT_EQ(sql("SELECT at_offset FROM once_parked JOIN once_name ON once_name.number = scope "
                 "WHERE name = 'deposits' ORDER BY once_parked.number"),
             (Lines{"0", "1"}));
   ASSERT_EQ(dead().size(), 1u);

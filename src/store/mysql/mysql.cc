@@ -16,8 +16,11 @@ constexpr SqlWords mysql_words{
     .now_ms = mysql_now_ms,
     .insert = "INSERT IGNORE INTO",
     .skip_present = "",
+    .lock = "FOR UPDATE",
     .share = "LOCK IN SHARE MODE",
+    .least = "least",
     .send_order = "send_order",
+    .nulls_last = "",
 };
 
 }  // namespace
@@ -81,16 +84,16 @@ std::unique_ptr<Transaction> MysqlStore::make_transaction(std::int64_t scope_num
 }
 
 // Those who admit share a lock on this row until they commit (transaction.cc).
-Status MysqlStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
-  ONCE_TRY(connection.send("INSERT IGNORE INTO once_horizon (scope, horizon_ms) VALUES (?, 0)",
-                           {scope}));
-  return connection.send("SELECT horizon_ms FROM once_horizon WHERE scope = ? FOR UPDATE", {scope});
+Status MysqlStore::lock_horizon(SqlSession& session, std::int64_t scope) {
+  ONCE_TRY(
+      session.send("INSERT IGNORE INTO once_horizon (scope, horizon_ms) VALUES (?, 0)", {scope}));
+  return session.send("SELECT horizon_ms FROM once_horizon WHERE scope = ? FOR UPDATE", {scope});
 }
 
 // Left alone, the server would rather sort the whole scope than walk the index by birth.
-Result<std::int64_t> MysqlStore::delete_old(SqlConnection& connection, const Old& old,
+Result<std::int64_t> MysqlStore::delete_old(SqlSession& session, const Old& old,
                                             std::size_t rows_max) {
-  const auto answer = ONCE_TRY(connection.ask(
+  const auto answer = ONCE_TRY(session.ask(
       fmt::format("DELETE old FROM (SELECT id FROM {0} FORCE INDEX ({0}_born) "
                   "WHERE scope = ? AND born_ms < ? {1} ORDER BY born_ms LIMIT ?) AS oldest "
                   "STRAIGHT_JOIN {0} AS old FORCE INDEX (PRIMARY) ON old.id = oldest.id "

@@ -19,8 +19,11 @@ constexpr SqlWords postgres_words{
     .now_ms = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
     .insert = "INSERT INTO",
     .skip_present = "ON CONFLICT DO NOTHING",
+    .lock = "FOR UPDATE",
     .share = "FOR SHARE",
+    .least = "least",
     .send_order = "target_sequence",
+    .nulls_last = "NULLS LAST",
 };
 
 // Without what stands between "//" and "@": that may be a secret.
@@ -112,16 +115,16 @@ std::unique_ptr<Transaction> PostgresStore::make_transaction(std::int64_t scope_
 }
 
 // Those who admit share this lock until they commit (transaction.cc).
-Status PostgresStore::lock_horizon(SqlConnection& connection, std::int64_t scope) {
-  ONCE_TRY(connection.send("SELECT pg_advisory_xact_lock(57223, ?)", {scope}));
-  return connection.send(
+Status PostgresStore::lock_horizon(SqlSession& session, std::int64_t scope) {
+  ONCE_TRY(session.send("SELECT pg_advisory_xact_lock(57223, ?)", {scope}));
+  return session.send(
       "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?, 0) ON CONFLICT DO NOTHING", {scope});
 }
 
 // A table may be partitioned: rows are found again by their ids, not by their places.
-Result<std::int64_t> PostgresStore::delete_old(SqlConnection& connection, const Old& old,
+Result<std::int64_t> PostgresStore::delete_old(SqlSession& session, const Old& old,
                                                std::size_t rows_max) {
-  const auto answer = ONCE_TRY(connection.ask(
+  const auto answer = ONCE_TRY(session.ask(
       fmt::format("DELETE FROM {0} WHERE scope = ? AND born_ms < ? {1} AND id = ANY (ARRAY("
                   "SELECT id FROM {0} WHERE scope = ? AND born_ms < ? {1} "
                   "ORDER BY scope, born_ms LIMIT ?))",

@@ -32,8 +32,8 @@ class PostgresStore final : public ServerStore {
                                       const std::vector<SqlName>& names) override;
   std::unique_ptr<Transaction> make_transaction(std::int64_t scope_number, std::string_view scope,
                                                 Lease lease) override;
-  Status lock_horizon(SqlConnection& connection, std::int64_t scope) override;
-  Result<std::int64_t> delete_old(SqlConnection& connection, const Old& old,
+  Status lock_horizon(SqlSession& session, std::int64_t scope) override;
+  Result<std::int64_t> delete_old(SqlSession& session, const Old& old,
                                   std::size_t rows_max) override;
 
   const std::string url_;

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/claim.h"
+#include "store/sql/claims.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "model/claim.h"
 #include "model/compact_id.h"
 #include "model/ledger.h"
 #include "model/message_row.h"
-#include "store/sql/server_store.h"
 
 // Claims are read and locked, changed by the rules all stores share, and written back with the
 // commit: two round trips. Rows are locked in the order of ids, so that two programs that want the
-// same claims never wait for each other. The clock is the server's.
+// same claims never wait for each other. The clock is that of the store.
 
 namespace once {
 namespace {
 
-constexpr std::string_view select_for_update =
+constexpr std::string_view select_one =
     "SELECT id, state, generation, fence, attempts, after_loss, fingerprint, born_ms, changed_ms, "
     "lease_until_ms, owner, result, reason, steps FROM once_claim "
-    "WHERE scope = ? AND id = ? FOR UPDATE";
+    "WHERE scope = ? AND id = ? ";
 constexpr std::string_view select_from =
     "SELECT id, state, generation, fence, attempts, after_loss, fingerprint, born_ms, changed_ms, "
     "lease_until_ms, owner, result, reason, steps FROM once_claim "
-    "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? ORDER BY id LIMIT ?";
+    "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? {} ORDER BY id LIMIT "
+    "?";
 constexpr std::string_view insert =
     "INSERT INTO once_claim (state, generation, fence, attempts, after_loss, fingerprint, born_ms, "
     "changed_ms, lease_until_ms, owner, result, reason, steps, scope, id) "
@@ -54,18 +55,19 @@ Result<ClaimRecord> record_in(const SqlAnswer& answer, int row) {
   return record;
 }
 
-Status save(SqlConnection& connection, std::int64_t scope, const ClaimRecord& record, bool is_new) {
+Status save(SqlSession& session, const SqlWords& words, std::int64_t scope,
+            const ClaimRecord& record, bool is_new) {
   const CompactId id(record.id);
   const FingerprintBytes bytes = bytes_of(record.fingerprint);
   const Value fingerprint =
       record.fingerprint.version == 0 ? Value(nullptr) : Value(Blob{{bytes.data(), bytes.size()}});
   const std::string steps = encode_steps(record.steps);
-  return connection.send(
+  return session.send(
       is_new ? insert : update,
       {static_cast<int>(record.state), record.generation, record.fence, record.attempts,
        static_cast<int>(record.after_loss), fingerprint, record.born_ms, record.changed_ms,
-       record.lease_until_ms, Blob{record.owner},
-       record.result ? Value(Blob{*record.result}) : Value(nullptr), Blob{record.reason},
+       record.lease_until_ms, words.name(record.owner),
+       record.result ? Value(Blob{*record.result}) : Value(nullptr), words.name(record.reason),
        Blob{steps}, scope, Blob{id.bytes()}});
 }
 
@@ -77,7 +79,7 @@ struct Loaded {
 };
 
 template <class Item>
-Result<Loaded> load(SqlConnection& connection, const SqlWords& words, std::int64_t scope,
+Result<Loaded> load(SqlSession& session, const SqlWords& words, std::int64_t scope,
                     std::span<const Item> items) {
   std::vector<std::string> ids;
   for (const Item& item : items) ids.emplace_back(CompactId(item.id).bytes());
@@ -91,9 +93,9 @@ Result<Loaded> load(SqlConnection& connection, const SqlWords& words, std::int64
     loaded.records.emplace(record.id, std::move(record));
     return {};
   };
-  for (const std::string& id : ids)
-    ONCE_TRY(connection.send(select_for_update, {scope, Blob{id}}, take));
-  const auto times = ONCE_TRY(connection.ask(
+  const std::string select = std::string(select_one) + std::string(words.lock);
+  for (const std::string& id : ids) ONCE_TRY(session.send(select, {scope, Blob{id}}, take));
+  const auto times = ONCE_TRY(session.ask(
       fmt::format("SELECT {}, (SELECT horizon_ms FROM once_horizon WHERE scope = ?)", words.now_ms),
       {scope}));
   loaded.now_ms = times->number(0, 0);
@@ -103,16 +105,16 @@ Result<Loaded> load(SqlConnection& connection, const SqlWords& words, std::int64
 
 // Lets `decide` have each claim that is there; what it says true for is written back.
 template <class Item, class Decide>
-Result<std::vector<bool>> update_each(SqlConnection& connection, const SqlWords& words,
+Result<std::vector<bool>> update_each(SqlSession& session, const SqlWords& words,
                                       std::int64_t scope, std::span<const Item> items,
                                       std::int64_t skew_ms, const Decide& decide) {
-  Loaded loaded = ONCE_TRY(load(connection, words, scope, items));
+  Loaded loaded = ONCE_TRY(load(session, words, scope, items));
   std::vector<bool> ours;
   for (const Item& item : items) {
     const auto found = loaded.records.find(std::string(item.id));
     ours.push_back(found != loaded.records.end() &&
                    decide(found->second, item, loaded.now_ms + skew_ms));
-    if (ours.back()) ONCE_TRY(save(connection, scope, found->second, false));
+    if (ours.back()) ONCE_TRY(save(session, words, scope, found->second, false));
   }
   return ours;
 }
@@ -122,16 +124,16 @@ bool is_race(const Error& error) { return error.tag == "constraint"; }
 
 }  // namespace
 
-Result<std::vector<ClaimAnswer>> ServerStore::claim(std::string_view scope, const ClaimTerms& terms,
-                                                    std::span<const ClaimRequest> requests) {
+Result<std::vector<ClaimAnswer>> SqlClaims::claim(std::string_view scope, const ClaimTerms& terms,
+                                                  std::span<const ClaimRequest> requests) {
   ONCE_TRY(check_scope(scope));
   ONCE_TRY(check_terms(terms));
   ONCE_TRY(check_requests(requests));
-  const std::int64_t number = ONCE_TRY(number_of(scope));
   constexpr int tries_max = 10;
   for (int attempt = 1;; ++attempt) {
-    auto answers = write([&](SqlConnection& connection) -> Result<std::vector<ClaimAnswer>> {
-      Loaded loaded = ONCE_TRY(load(connection, words_, number, requests));
+    auto answers = books_.write([&](SqlSession& session) -> Result<std::vector<ClaimAnswer>> {
+      const std::int64_t number = ONCE_TRY(books_.number_of(session, scope));
+      Loaded loaded = ONCE_TRY(load(session, books_.words(), number, requests));
       std::vector<ClaimAnswer> made;
       for (const ClaimRequest& request : requests) {
         std::optional<ClaimRecord> row;
@@ -139,68 +141,73 @@ Result<std::vector<ClaimAnswer>> ServerStore::claim(std::string_view scope, cons
         const bool is_new = found == loaded.records.end();
         if (!is_new) row = found->second;
         made.push_back(
-            answer_claim(row, request, terms, loaded.now_ms + skew_ms(), loaded.horizon_ms));
+            answer_claim(row, request, terms, loaded.now_ms + books_.skew_ms(), loaded.horizon_ms));
         const auto kind = made.back().kind;
         if (kind != ClaimAnswer::Kind::granted && kind != ClaimAnswer::Kind::doubtful) continue;
-        ONCE_TRY(save(connection, number, *row, is_new));
+        ONCE_TRY(save(session, books_.words(), number, *row, is_new));
         loaded.records.insert_or_assign(row->id, *row);
       }
       return made;
     });
     if (answers || !is_race(answers.error())) return answers;
     if (attempt == tries_max)
-      return fail(Remedy::retry, "conflict", where_ + ": too many rivals for a claim; try again");
+      return fail(Remedy::retry, "conflict",
+                  books_.where() + ": too many rivals for a claim; try again");
   }
 }
 
-Result<std::vector<bool>> ServerStore::renew(std::string_view scope, std::int64_t lease_ms,
-                                             std::span<const HeldClaim> claims) {
-  const std::int64_t number = ONCE_TRY(number_of(scope));
-  return write([&](SqlConnection& connection) {
-    return update_each(connection, words_, number, claims, skew_ms(),
+Result<std::vector<bool>> SqlClaims::renew(std::string_view scope, std::int64_t lease_ms,
+                                           std::span<const HeldClaim> claims) {
+  return books_.write([&](SqlSession& session) -> Result<std::vector<bool>> {
+    const std::int64_t number = ONCE_TRY(books_.number_of(session, scope));
+    return update_each(session, books_.words(), number, claims, books_.skew_ms(),
                        [&](ClaimRecord& row, const HeldClaim& held, std::int64_t now_ms) {
                          return renew_claim(row, held.fence, lease_ms, now_ms);
                        });
   });
 }
 
-Result<std::vector<bool>> ServerStore::change(std::string_view scope,
-                                              std::span<const ClaimChange> changes) {
+Result<std::vector<bool>> SqlClaims::change(std::string_view scope,
+                                            std::span<const ClaimChange> changes) {
   ONCE_TRY(check_changes(changes));
-  const std::int64_t number = ONCE_TRY(number_of(scope));
-  return write([&](SqlConnection& connection) {
-    return update_each(connection, words_, number, changes, skew_ms(),
+  return books_.write([&](SqlSession& session) -> Result<std::vector<bool>> {
+    const std::int64_t number = ONCE_TRY(books_.number_of(session, scope));
+    return update_each(session, books_.words(), number, changes, books_.skew_ms(),
                        [&](ClaimRecord& row, const ClaimChange& change, std::int64_t now_ms) {
                          return change_claim(row, change, now_ms);
                        });
   });
 }
 
-Result<ClaimRecord> ServerStore::force(std::string_view scope, const ClaimForce& force) {
+Result<ClaimRecord> SqlClaims::force(std::string_view scope, const ClaimForce& force) {
   ONCE_TRY(check_force(force));
-  const std::int64_t number = ONCE_TRY(number_of(scope));
-  return write([&](SqlConnection& connection) -> Result<ClaimRecord> {
-    Loaded loaded = ONCE_TRY(load(connection, words_, number, std::span(&force, 1)));
+  return books_.write([&](SqlSession& session) -> Result<ClaimRecord> {
+    const std::int64_t number = ONCE_TRY(books_.number_of(session, scope));
+    Loaded loaded = ONCE_TRY(load(session, books_.words(), number, std::span(&force, 1)));
     if (loaded.records.empty()) return fail(missing_claim(scope, force.id));
     ClaimRecord& row = loaded.records.begin()->second;
-    force_claim(row, force, loaded.now_ms + skew_ms());
-    ONCE_TRY(save(connection, number, row, false));
-    ONCE_TRY(log_operation(connection, number, force_action(force.to), force.id, force.reason));
+    force_claim(row, force, loaded.now_ms + books_.skew_ms());
+    ONCE_TRY(save(session, books_.words(), number, row, false));
+    ONCE_TRY(books_.log_operation(session, number, force_action(force.to), force.id, force.reason));
     return row;
   });
 }
 
-Result<std::vector<ClaimRecord>> ServerStore::claims(std::string_view scope,
-                                                     std::optional<ClaimState> state,
-                                                     std::string_view from_id,
-                                                     std::size_t count_max) {
+Result<std::vector<ClaimRecord>> SqlClaims::claims(std::string_view scope,
+                                                   std::optional<ClaimState> state,
+                                                   std::string_view from_id,
+                                                   std::size_t count_max) {
   constexpr std::size_t page_rows = 500;
-  const Lease lease = ONCE_TRY(lend());
-  const std::int64_t now = ONCE_TRY(now_ms(*lease));
+  const std::int64_t now =
+      ONCE_TRY(books_.read([&](SqlSession& session) { return books_.now_ms(session); }));
+  // Most claims are settled: who asks for the others should not have to read them.
+  const bool open_only = state && *state != ClaimState::done && *state != ClaimState::rejected;
+  const std::string select = fmt::format(select_from, open_only ? "AND state IN (0, 1, 2)" : "");
   std::vector<ClaimRecord> records;
   std::string from(CompactId(from_id).bytes());
   while (records.size() < count_max) {
-    const auto page = ONCE_TRY(lease->ask(select_from, {Blob{scope}, Blob{from}, page_rows}));
+    const auto page =
+        ONCE_TRY(books_.ask(select, {books_.words().name(scope), Blob{from}, page_rows}));
     for (int row = 0; row < page->rows() && records.size() < count_max; ++row) {
       ClaimRecord record = as_of(ONCE_TRY(record_in(*page, row)), now);
       if (!state || record.state == *state) records.push_back(std::move(record));

@@ -20,8 +20,8 @@ std::int64_t SqlAnswer::number(int row, int column) const {
   return number_in<std::int64_t>(bytes(row, column));
 }
 
-Result<std::unique_ptr<SqlAnswer>> SqlConnection::ask(std::string_view statement,
-                                                      std::span<const Value> values) {
+Result<std::unique_ptr<SqlAnswer>> SqlSession::ask(std::string_view statement,
+                                                   std::span<const Value> values) {
   std::unique_ptr<SqlAnswer> kept;
   const auto keep = [&](Result<std::unique_ptr<SqlAnswer>> answer) -> Status {
     if (!answer) return fail(std::move(answer).error());

@@ -42,7 +42,7 @@ class SqlAnswer {
   // As handlers get it.
   virtual Row row(int row) const = 0;
 
-  std::int64_t number(int row, int column) const;
+  virtual std::int64_t number(int row, int column) const;
 };
 
 // The answer to one of many writes that were run as one.
@@ -59,14 +59,14 @@ class SqlCount final : public SqlAnswer {
   const std::int64_t touched_;
 };
 
-// One connection to a server. Statements are queued and sent together, and only `sync` waits. Used
-// by one thread at a time; the owner sees to that.
-class SqlConnection {
+// Runs the statements of a part of a store. They are queued and sent together where there is a
+// server, and only `sync` waits. Used by one thread at a time; the owner sees to that.
+class SqlSession {
  public:
-  SqlConnection() = default;
-  SqlConnection(const SqlConnection&) = delete;
-  SqlConnection& operator=(const SqlConnection&) = delete;
-  virtual ~SqlConnection() = default;
+  SqlSession() = default;
+  SqlSession(const SqlSession&) = delete;
+  SqlSession& operator=(const SqlSession&) = delete;
+  virtual ~SqlSession() = default;
 
   // Called with the answer or the error, when it comes; what it fails with is what `sync` fails
   // with. Not called for statements behind one that failed: they were not run.
@@ -75,27 +75,8 @@ class SqlConnection {
   // Queues a statement with `?` for its values.
   [[nodiscard]] virtual Status send(std::string_view statement, std::span<const Value> values,
                                     Then then, SqlStage stage) = 0;
-  // The same for a write of which nobody asks how many rows it touched: `then` is told of an error
-  // only, and many of them may be run as one.
-  [[nodiscard]] virtual Status send_uncounted(std::string_view statement,
-                                              std::span<const Value> values, Then then) {
-    return send(statement, values, std::move(then), SqlStage::statement);
-  }
-  // Queue the two ends of a transaction that reads what others have committed meanwhile. A
-  // transaction that ends in another way is an error with the tag "transaction_lost".
-  [[nodiscard]] virtual Status begin() = 0;
-  [[nodiscard]] virtual Status commit() = 0;
   // Waits for all answers. The first error is answered; the statements behind it were not run.
   [[nodiscard]] virtual Status sync() = 0;
-  // Ends what is open and restores the session, so that the connection can be used again; false: it
-  // is of no use.
-  [[nodiscard]] virtual bool reset() = 0;
-  // Lets the server prepare a statement, where it can, and does not run it. Nothing may be queued.
-  [[nodiscard]] virtual Result<StatementShape> describe(std::string_view) {
-    return StatementShape{.unchecked = "this server cannot be asked"};
-  }
-  // A handler may change settings of the session, or leave something in it.
-  void expect_session_change() { session_changed_ = true; }
 
   [[nodiscard]] Status send(std::string_view statement, std::initializer_list<Value> values = {},
                             Then then = {}, SqlStage stage = SqlStage::statement) {
@@ -108,6 +89,30 @@ class SqlConnection {
                                                        std::initializer_list<Value> values = {}) {
     return ask(statement, std::span(values.begin(), values.size()));
   }
+};
+
+// One connection to a server.
+class SqlConnection : public SqlSession {
+ public:
+  // Queues a write of which nobody asks how many rows it touched: `then` is told of an error only,
+  // and many of them may be run as one.
+  [[nodiscard]] virtual Status send_uncounted(std::string_view statement,
+                                              std::span<const Value> values, Then then) {
+    return send(statement, values, std::move(then), SqlStage::statement);
+  }
+  // Queue the two ends of a transaction that reads what others have committed meanwhile. A
+  // transaction that ends in another way is an error with the tag "transaction_lost".
+  [[nodiscard]] virtual Status begin() = 0;
+  [[nodiscard]] virtual Status commit() = 0;
+  // Ends what is open and restores the session, so that the connection can be used again; false: it
+  // is of no use.
+  [[nodiscard]] virtual bool reset() = 0;
+  // Lets the server prepare a statement, where it can, and does not run it. Nothing may be queued.
+  [[nodiscard]] virtual Result<StatementShape> describe(std::string_view) {
+    return StatementShape{.unchecked = "this server cannot be asked"};
+  }
+  // A handler may change settings of the session, or leave something in it.
+  void expect_session_change() { session_changed_ = true; }
 
  protected:
   static Error transaction_lost(std::string_view where, std::string_view statement);

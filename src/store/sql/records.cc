@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "store/sql/records.h"
+
 #include <fmt/format.h>
 
 #include "model/compact_id.h"
 #include "model/message_row.h"
-#include "store/sql/server_store.h"
+#include "store/sql/positions.h"
 
 namespace once {
 
-Result<std::vector<std::string>> ServerStore::scopes() {
-  const Lease lease = ONCE_TRY(lend());
-  const auto answer = ONCE_TRY(lease->ask(
+Result<std::vector<std::string>> SqlRecords::scopes() {
+  const auto answer = ONCE_TRY(books_.ask(
       "SELECT name FROM once_name WHERE "
       "EXISTS (SELECT 1 FROM once_position WHERE scope = once_name.number) "
       "OR EXISTS (SELECT 1 FROM once_ledger WHERE scope = once_name.number) "
@@ -33,32 +34,30 @@ LedgerRecord ledger_record_in(const SqlAnswer& answer, int row) {
   return record;
 }
 
-Result<std::vector<LedgerRecord>> ServerStore::ledger(std::string_view scope,
-                                                      std::string_view from_id,
-                                                      std::size_t count_max) {
-  const Lease lease = ONCE_TRY(lend());
+Result<std::vector<LedgerRecord>> SqlRecords::ledger(std::string_view scope,
+                                                     std::string_view from_id,
+                                                     std::size_t count_max) {
   const CompactId from(from_id);
-  const auto answer = ONCE_TRY(lease->ask(
+  const auto answer = ONCE_TRY(books_.ask(
       fmt::format("SELECT {} FROM once_ledger "
                   "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND id >= ? "
                   "ORDER BY id LIMIT ?",
                   record_columns),
-      {Blob{scope}, Blob{from.bytes()}, count_max}));
+      {books_.words().name(scope), Blob{from.bytes()}, count_max}));
   std::vector<LedgerRecord> records;
   for (int row = 0; row < answer->rows(); ++row) records.push_back(ledger_record_in(*answer, row));
   return records;
 }
 
-Result<std::vector<ParkedRecord>> ServerStore::parked(std::string_view scope,
-                                                      std::int64_t after_number,
-                                                      std::size_t count_max) {
-  const Lease lease = ONCE_TRY(lend());
-  const auto answer = ONCE_TRY(lease->ask(
+Result<std::vector<ParkedRecord>> SqlRecords::parked(std::string_view scope,
+                                                     std::int64_t after_number,
+                                                     std::size_t count_max) {
+  const auto answer = ONCE_TRY(books_.ask(
       "SELECT number, source_partition, at_offset, attempts, parked_ms, reason, id, message_key, "
       "body, headers, timestamp_ms FROM once_parked "
       "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND number > ? "
       "ORDER BY number LIMIT ?",
-      {Blob{scope}, after_number, count_max}));
+      {books_.words().name(scope), after_number, count_max}));
   std::vector<ParkedRecord> records;
   for (int row = 0; row < answer->rows(); ++row) {
     ParkedRecord record;
@@ -78,15 +77,14 @@ Result<std::vector<ParkedRecord>> ServerStore::parked(std::string_view scope,
   return records;
 }
 
-Result<std::vector<OperationRecord>> ServerStore::operations(std::string_view scope,
-                                                             std::int64_t after_number,
-                                                             std::size_t count_max) {
-  const Lease lease = ONCE_TRY(lend());
+Result<std::vector<OperationRecord>> SqlRecords::operations(std::string_view scope,
+                                                            std::int64_t after_number,
+                                                            std::size_t count_max) {
   const auto answer = ONCE_TRY(
-      lease->ask("SELECT number, at_ms, action, subject, reason FROM once_operation "
+      books_.ask("SELECT number, at_ms, action, subject, reason FROM once_operation "
                  "WHERE scope = (SELECT number FROM once_name WHERE name = ?) AND number > ? "
                  "ORDER BY number LIMIT ?",
-                 {Blob{scope}, after_number, count_max}));
+                 {books_.words().name(scope), after_number, count_max}));
   std::vector<OperationRecord> records;
   for (int row = 0; row < answer->rows(); ++row)
     records.push_back({answer->number(row, 0), answer->number(row, 1), answer->bytes(row, 2),
@@ -96,9 +94,8 @@ Result<std::vector<OperationRecord>> ServerStore::operations(std::string_view sc
 
 // One statement, so that all of it was so at one moment. A scope that is not known has one row,
 // too.
-Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
-  const Lease lease = ONCE_TRY(lend());
-  const auto answer = ONCE_TRY(lease->ask(
+Result<ScopeRecord> SqlRecords::describe(std::string_view scope) {
+  const auto answer = ONCE_TRY(books_.ask(
       fmt::format("SELECT {}, horizon_ms, partitions.name, source_identity, settled_ms, "
                   "waiting_ms, drained_ms, {}, held "
                   "FROM (SELECT (SELECT number FROM once_name WHERE name = ?) AS number) AS known "
@@ -107,11 +104,11 @@ Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
                   "LEFT JOIN once_name AS partitions "
                   "ON partitions.number = once_position.source_partition "
                   "ORDER BY partitions.name",
-                  words_.now_ms, position_columns),
-      {Blob{scope}}));
+                  books_.words().now_ms, position_columns),
+      {books_.words().name(scope)}));
   ScopeRecord record;
   for (int row = 0; row < answer->rows(); ++row) {
-    record.now_ms = answer->number(row, 0) + skew_ms();
+    record.now_ms = answer->number(row, 0) + books_.skew_ms();
     if (!answer->is_null(row, 1)) record.horizon_ms = answer->number(row, 1);
     record.horizon_held = !answer->is_null(row, 11) && answer->number(row, 11) != 0;
     if (answer->is_null(row, 2)) continue;
@@ -123,16 +120,6 @@ Result<ScopeRecord> ServerStore::describe(std::string_view scope) {
                                  .drained_ms = answer->number(row, 6)});
   }
   return record;
-}
-
-Result<ServerStore::StoredHorizon> ServerStore::stored_horizon(std::string_view scope) {
-  const Lease lease = ONCE_TRY(lend());
-  const auto answer =
-      ONCE_TRY(lease->ask("SELECT horizon_ms, held FROM once_horizon "
-                          "WHERE scope = (SELECT number FROM once_name WHERE name = ?)",
-                          {Blob{scope}}));
-  if (answer->rows() == 0) return StoredHorizon{};
-  return StoredHorizon{answer->number(0, 0), answer->number(0, 1) != 0};
 }
 
 }  // namespace once

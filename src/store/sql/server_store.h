@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/claims.h>
-#include <once/outbox.h>
-#include <once/records.h>
 #include <once/store.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,24 +17,9 @@
 
 #include "model/sql_tables.h"
 #include "store/sql/connection.h"
-#include "store/sql/words.h"
+#include "store/sql/parts.h"
 
 namespace once {
-
-// The columns of a position, and the position in a row of them.
-inline constexpr std::string_view position_columns =
-    "at_offset, fence, witness_offset, witness_digest";
-Position position_in(const SqlAnswer& answer, int row, int column = 0);
-
-// The columns of a ledger record, and the record in a row of them.
-inline constexpr std::string_view record_columns =
-    "id, fingerprint, outcome, result, born_ms, recorded_ms, at_offset, "
-    "(SELECT name FROM once_name WHERE number = source_partition)";
-LedgerRecord ledger_record_in(const SqlAnswer& answer, int row);
-
-// The largest sequence of a route; the next number stands for none where NULL cannot
-// (SqlWords::send_order).
-inline constexpr std::int64_t sequence_max = std::numeric_limits<std::int64_t>::max() - 1;
 
 struct ServerStoreOptions {
   // How many transactions and reads are under way at once (the URL says `connections=N`); whoever
@@ -60,13 +41,7 @@ struct ServerStoreOptions {
 
 // A store in a database on a server. Thread-safe: every transaction and every read has a connection
 // of its own while it lasts. The store outlives its transactions.
-class ServerStore : public Store,
-                    private Outbox,
-                    private Records,
-                    private Repairs,
-                    private ClaimStore,
-                    private Deferrals,
-                    private StatementChecker {
+class ServerStore : public Store, protected SqlBooks, private StatementChecker {
  public:
   // A connection on loan; given back when it goes, unless it is broken.
   class Lease {
@@ -89,21 +64,27 @@ class ServerStore : public Store,
   StoreTraits traits() const override;
   Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
   Result<Position> take(std::string_view scope, std::string_view partition,
-                        std::string_view source_identity = {}) override;
-  Result<Position> position(std::string_view scope, std::string_view partition) override;
+                        std::string_view source_identity = {}) override {
+    return parts_.positions.take(scope, partition, source_identity);
+  }
+  Result<Position> position(std::string_view scope, std::string_view partition) override {
+    return parts_.positions.position(scope, partition);
+  }
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
-  Outbox* outbox() override { return makes_tables() ? this : nullptr; }
-  Records* records() override { return makes_tables() ? this : nullptr; }
-  Repairs* repairs() override { return makes_tables() ? this : nullptr; }
-  ClaimStore* claims() override { return makes_tables() ? this : nullptr; }
-  Deferrals* deferrals() override { return makes_tables() ? this : nullptr; }
+  Outbox* outbox() override { return makes_tables() ? &parts_.outbox : nullptr; }
+  Records* records() override { return makes_tables() ? &parts_.records : nullptr; }
+  Repairs* repairs() override { return makes_tables() ? &parts_.repairs : nullptr; }
+  ClaimStore* claims() override { return makes_tables() ? &parts_.claims : nullptr; }
+  Deferrals* deferrals() override { return makes_tables() ? &parts_.deferrals : nullptr; }
   StatementChecker* statement_checker() override { return this; }
 
  protected:
   // `where` is what people may see of the URL.
   ServerStore(std::string where, const SqlWords& words, ServerStoreOptions options)
-      : where_(std::move(where)), words_(words), options_(std::move(options)) {}
+      : SqlBooks(std::move(where), words, options.clock_skew_ms),
+        options_(std::move(options)),
+        parts_(*this) {}
 
   // What an adapter adds.
   virtual Result<std::unique_ptr<SqlConnection>> connect() = 0;
@@ -111,8 +92,6 @@ class ServerStore : public Store,
                                                         std::string_view scope, Lease lease) = 0;
   // Begins a transaction of a handler.
   virtual Status begin_on(SqlConnection& connection) { return connection.begin(); }
-  // Waits until nobody admits with the old horizon, inside the transaction that moves it.
-  virtual Status lock_horizon(SqlConnection& connection, std::int64_t scope) = 0;
   // Which rows of a table may go: those of a scope that were born before and meet the condition.
   struct Old {
     std::string_view table;
@@ -121,7 +100,7 @@ class ServerStore : public Store,
     std::int64_t horizon_ms = 0;
   };
   // Deletes the oldest of them, in one statement; answers how many.
-  virtual Result<std::int64_t> delete_old(SqlConnection& connection, const Old& old,
+  virtual Result<std::int64_t> delete_old(SqlSession& session, const Old& old,
                                           std::size_t rows_max) = 0;
 
   // Why the effects in one of these tables, or in what their triggers and views write, would not
@@ -129,7 +108,6 @@ class ServerStore : public Store,
   virtual Result<std::string> untransactional(SqlConnection& connection,
                                               const std::vector<SqlName>& names) = 0;
 
-  const std::string& where() const { return where_; }
   bool makes_tables() const { return options_.makes_tables; }
   // Not to be called by who has a lease: see `aside`.
   Result<Lease> lend();
@@ -157,126 +135,23 @@ class ServerStore : public Store,
   void forget_what_is_known();
   // The number of a name, made in a transaction of its own when it is new.
   Result<std::int64_t> number_of(std::string_view name);
-  // The error of who has lost a position; forgets the numbers of names.
-  Error fenced(std::string_view scope, std::string_view partition, const Position& from,
-               const Position& actual);
-  // Runs `work(SqlConnection&)` in a transaction of its own; answers what it answers. A rival that
-  // was in the way (a deadlock, say) is no reason to give up: nothing happened.
-  template <class Work>
-  auto write(const Work& work) -> std::invoke_result_t<Work, SqlConnection&> {
-    constexpr int tries_max = 20;
-    for (int attempt = 1;; ++attempt) {
-      auto done = write_once(work);
-      if (done || done.error().tag != "conflict" || attempt == tries_max) return done;
-    }
+
+  // SqlBooks
+  Result<std::int64_t> number_of(SqlSession&, std::string_view name) override {
+    return number_of(name);
   }
-  template <class Work>
-  auto write_once(const Work& work) -> std::invoke_result_t<Work, SqlConnection&> {
-    const Lease lease = ONCE_TRY(lend());
-    ONCE_TRY(lease->begin());
-    auto done = work(*lease);
-    if (!done) return done;
-    ONCE_TRY(lease->commit());
-    ONCE_TRY(lease->sync());
-    return done;
-  }
-  struct Locked {
-    Position position;
-    std::string source_identity;
-    std::uint64_t next_fence = 0;
-  };
-  // The row of a position, made where there is none, and locked until the end of the transaction.
-  Result<Locked> lock_position(SqlConnection& connection, std::int64_t scope,
-                               std::int64_t partition);
+  void forget_numbers() override { forget_what_is_known(); }
+  Status run_reading(const AnyWork& work) override;
+  Status run_writing(const AnyWork& work) override;
+  Status write_once(const AnyWork& work);
+
   // StatementChecker (tables.cc)
   Result<StatementShape> prepare(std::string_view statement) override;
   // Refuses a handler's statement that writes what is not transactional. Believed for a minute.
   Status check_tables(std::string_view statement);
-  Status log_operation(SqlConnection& connection, std::int64_t scope, std::string_view action,
-                       std::string_view subject, std::string_view reason);
-  Status trim_operations(SqlConnection& connection, std::int64_t scope);
-  // `how` is put behind the read.
-  static Result<Position> read_position(SqlConnection& connection, std::string_view scope,
-                                        std::string_view partition, std::string_view how);
-  Status move_horizon(std::int64_t scope, std::int64_t horizon_ms);
-  std::int64_t skew_ms() const { return options_.clock_skew_ms ? options_.clock_skew_ms() : 0; }
-  Result<std::int64_t> now_ms(SqlConnection& connection);
 
-  // Outbox (outbox.cc)
-  Result<std::vector<std::string>> destinations() override;
-  Result<std::vector<OutboxRow>> pending(std::string_view destination,
-                                         std::size_t count_max) override;
-  Status assign(std::string_view destination, std::uint64_t fence,
-                std::span<const std::int64_t> numbers, std::span<const std::uint32_t> partitions,
-                std::span<const std::uint64_t> sequences = {}) override;
-  Status sent(std::string_view destination, std::uint64_t fence,
-              std::span<const std::int64_t> numbers) override;
-  Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
-              std::string_view reason) override;
-  Status free_sequences(SqlConnection& connection, std::int64_t destination, std::int64_t partition,
-                        std::int64_t first);
-  Status check_fence(SqlConnection& connection, std::string_view destination, std::uint64_t fence);
-  Status assign_rows(SqlConnection& connection, std::string_view name,
-                     std::span<const std::int64_t> numbers,
-                     std::span<const std::uint32_t> partitions,
-                     std::span<const std::uint64_t> sequences);
-
-  // Records (records.cc)
-  Result<std::vector<std::string>> scopes() override;
-  Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
-                                           std::size_t count_max) override;
-  Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
-                                           std::size_t count_max) override;
-  Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
-                                                  std::size_t count_max) override;
-  Result<ScopeRecord> describe(std::string_view scope) override;
-  struct StoredHorizon {
-    std::int64_t ms = 0;
-    bool held = false;
-  };
-  Result<StoredHorizon> stored_horizon(std::string_view scope);
-
-  // Repairs (repairs.cc)
-  Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
-  Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
-                std::string_view destination, std::string_view reason) override;
-  Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
-              std::string_view reason) override;
-  Status correct(std::string_view scope, const Correction& correction,
-                 std::string_view reason) override;
-  Status set_position(SqlConnection& connection, std::int64_t scope, std::int64_t partition,
-                      std::int64_t offset);
-  Status set_horizon(SqlConnection& connection, std::int64_t scope, std::int64_t horizon_ms);
-  Status restart_destination(SqlConnection& connection, std::string_view destination);
-  static Status drop_scope(SqlConnection& connection, std::int64_t scope);
-  Result<std::string> unpark(SqlConnection& connection, std::string_view scope,
-                             std::int64_t scope_number, std::int64_t number);
-
-  // Deferrals (deferrals.cc)
-  Result<DueMessages> due(std::string_view scope, std::size_t count_max) override;
-  Result<std::vector<DeferredRecord>> deferred(std::string_view scope, std::int64_t after_number,
-                                               std::size_t count_max) override;
-  Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
-                std::string_view reason) override;
-  Status abandon(std::string_view scope, std::span<const std::int64_t> numbers,
-                 std::string_view reason) override;
-  Result<std::string> lock_deferred(SqlConnection& connection, std::string_view scope,
-                                    std::int64_t scope_number, std::int64_t number);
-
-  // Claims (claims.cc)
-  Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
-                                         std::span<const ClaimRequest> requests) override;
-  Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
-                                  std::span<const HeldClaim> claims) override;
-  Result<std::vector<bool>> change(std::string_view scope,
-                                   std::span<const ClaimChange> changes) override;
-  Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
-  Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
-                                          std::string_view from_id, std::size_t count_max) override;
-
-  const std::string where_;
-  const SqlWords& words_;
   const ServerStoreOptions options_;
+  SqlParts parts_;
   std::string identity_;  // set when it is opened
 
   // Taken first, and held while the additional connection is used.

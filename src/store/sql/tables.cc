@@ -21,14 +21,14 @@ Status ServerStore::check_tables(std::string_view statement) {
     const auto found = checked_.find(statement);
     if (found != checked_.end() && now - found->second <= learned_for) return {};
   }
-  const auto names = written_tables(statement, syntax_of(words_.dialect));
+  const auto names = written_tables(statement, syntax_of(words().dialect));
   if (!names.empty()) {
     // Not the connection of the transaction: this must not be part of it.
     const std::string why = ONCE_TRY(
         aside([&](SqlConnection& connection) { return untransactional(connection, names); }));
     if (!why.empty())
       return fail(Remedy::stop, "unsafe",
-                  fmt::format("{}: \"{}\" cannot be effectively once: {}", where_,
+                  fmt::format("{}: \"{}\" cannot be effectively once: {}", where(),
                               shortened(statement), why));
   }
   const std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ Status ServerStore::check_tables(std::string_view statement) {
 }
 
 Result<StatementShape> ServerStore::prepare(std::string_view statement) {
-  ONCE_TRY(check_handler_statement(statement, words_.dialect));
+  ONCE_TRY(check_handler_statement(statement, words().dialect));
   auto shape = [&]() -> Result<StatementShape> {
     const Lease lease = ONCE_TRY(lend());
     return lease->describe(statement);

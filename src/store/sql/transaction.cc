@@ -41,7 +41,7 @@ Status ServerTransaction::advance_now(std::string_view partition, const Position
     ONCE_TRY(connection().send(
         fmt::format("{} once_position (scope, source_partition, at_offset, fence) "
                     "VALUES (?, ?, -1, 0) {}",
-                    store_.words_.insert, store_.words_.skip_present),
+                    store_.words().insert, store_.words().skip_present),
         {scope_number_, number}));
   unchecked_ = true;
   const auto check = [this, name = std::string(partition),
@@ -49,8 +49,9 @@ Status ServerTransaction::advance_now(std::string_view partition, const Position
     if (!answer) return fail(std::move(answer).error());
     if ((*answer)->touched() == 1) return {};
     // Only to tell people, so without a lock: we hold some ourselves.
-    const Position actual = ONCE_TRY(store_.aside(
-        [&](SqlConnection& other) { return ServerStore::read_position(other, scope_, name, ""); }));
+    const Position actual = ONCE_TRY(store_.aside([&](SqlConnection& other) {
+      return store_.parts_.positions.read(other, scope_, name, "");
+    }));
     return fail(store_.fenced(scope_, name, from, actual));
   };
   return send_advance(number, from, to, progress, check);
@@ -65,7 +66,7 @@ Status ServerTransaction::send_advance(std::int64_t partition, const Position& f
       "waiting_ms = ?";
   std::vector<Value> values{to, progress.settled_ms, progress.waiting_ms};
   if (progress.drained) {
-    statement += fmt::format(", drained_ms = {} + ?", store_.words_.now_ms);
+    statement += fmt::format(", drained_ms = {} + ?", store_.words().now_ms);
     values.emplace_back(store_.skew_ms());
   }
   if (progress.witness.offset >= 0) {
@@ -205,7 +206,7 @@ Status ServerTransaction::park(const Delivery& delivery, const std::string& reas
       fmt::format("INSERT INTO once_parked (scope, source_partition, at_offset, attempts, "
                   "parked_ms, reason, id, message_key, body, headers, timestamp_ms) "
                   "VALUES (?, ?, ?, ?, {}, ?, ?, ?, ?, ?, ?)",
-                  store_.words_.now_ms),
+                  store_.words().now_ms),
       {scope_number_, Blob{delivery.partition}, delivery.offset, delivery.attempt, Blob{reason},
        Blob{delivery.id}, Blob{delivery.key}, Blob{delivery.body}, Blob{headers},
        delivery.timestamp_ms}));

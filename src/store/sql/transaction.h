@@ -77,7 +77,7 @@ class ServerTransaction : public SqlTransaction, private Resuming {
   Status fetch(std::string_view statement, std::span<const Value> values, const Expect& expect,
                const Then& then) override;
   Status flush() override;
-  SqlDialect dialect() const override { return store_.words_.dialect; }
+  SqlDialect dialect() const override { return store_.words().dialect; }
 
  protected:
   // Records the ids of an admission, and finds out what was there. Born below the horizon: recorded
@@ -89,7 +89,7 @@ class ServerTransaction : public SqlTransaction, private Resuming {
 
   SqlConnection& connection() { return *lease_; }
   std::int64_t scope_number() const { return scope_number_; }
-  const std::string& where() const { return store_.where_; }
+  const std::string& where() const { return store_.where(); }
 
  private:
   // An id that was admitted here and can still be settled.

@@ -208,6 +208,23 @@ Status Connection::script(const std::string& sql) {
   return {};
 }
 
+Status Connection::change_schema(const std::function<Status()>& change) {
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+  Status done = change();
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0, nullptr);
+  return done;
+}
+
+Status Connection::add_clock(Clock& clock) {
+  const auto now = [](sqlite3_context* context, int, sqlite3_value**) {
+    sqlite3_result_int64(context, static_cast<Clock*>(sqlite3_user_data(context))->now_ms());
+  };
+  const int code = sqlite3_create_function(
+      handle_, "once_now_ms", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, &clock, now, nullptr, nullptr);
+  if (code != SQLITE_OK) return fail(error(code, "add a function", SqliteStage::open));
+  return {};
+}
+
 // What is written into a file that is no longer at its place is lost with the last who has it open.
 Status Connection::check_in_place() {
   int has_moved = 0;

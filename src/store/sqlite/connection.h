@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <once/clock.h>
 #include <once/sql.h>
 #include <sqlite3.h>
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -85,6 +87,12 @@ class Connection {
   [[nodiscard]] Result<Rows> rows(Statement& statement);
   // Several statements without parameters, for schemas.
   [[nodiscard]] Status script(const std::string& sql);
+
+  // Runs `change` in a mode in which a view of the user that does not compile any more is no reason
+  // to refuse the change of a table.
+  [[nodiscard]] Status change_schema(const std::function<Status()>& change);
+  // Lets statements call once_now_ms(), which is the time of this clock in milliseconds.
+  [[nodiscard]] Status add_clock(Clock& clock);
 
   // An error with the tag "gone" if the file is no longer at its place.
   [[nodiscard]] Status begin();

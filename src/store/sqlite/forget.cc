@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/failpoint.h"
@@ -27,7 +25,7 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
   Sweep& sweep = sweeps_[std::string(scope)];
   const std::int64_t start_ns = clock_.ticks_ns();
   // A person, maybe in another process, set the horizon back: what was swept was another horizon's.
-  const StoredHorizon stored = ONCE_TRY(stored_horizon(scope));
+  const SqlHorizons::Stored stored = ONCE_TRY(parts_.horizons.stored(scope));
   if (stored.ms < std::max(sweep.horizon_ms, sweep.clean_horizon_ms)) sweep = {};
   if (stored.held) horizon_ms = stored.ms;
   // While a pass runs the horizon stays; what is asked for by now is the next pass's.
@@ -36,7 +34,7 @@ Result<Forgotten> SqliteStore::forget(std::string_view scope, std::int64_t horiz
     if (horizon <= sweep.clean_horizon_ms) return Forgotten{};
     if (start_ns < sweep.rest_until_ns) return Forgotten{0, true};
     ONCE_POINT(store_before_forget);
-    ONCE_TRY(move_horizon(scope, horizon));
+    if (horizon > stored.ms) ONCE_TRY(parts_.horizons.move(scope, horizon));
     ONCE_POINT(store_after_horizon);
     sweep = {true, {}, horizon, sweep.clean_horizon_ms, 0, 0};
   }
@@ -63,30 +61,9 @@ Result<std::int64_t> stored_horizon_ms(Connection& connection, std::int64_t scop
   return rows.empty() ? 0 : std::get<std::int64_t>(rows[0][0]);
 }
 
-Status SqliteStore::move_horizon(std::string_view scope, std::int64_t horizon_ms) {
-  if (horizon_ms <= ONCE_TRY(stored_horizon(scope)).ms) return {};
-  return write([&](Connection& writer) -> Status {
-    const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
-    ONCE_TRY(writer.run(
-        "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?1, ?2) ON CONFLICT (scope) "
-        "DO UPDATE SET horizon_ms = max(horizon_ms, excluded.horizon_ms) WHERE held = 0",
-        {number, horizon_ms}));
-    if (writer.changes() == 0) return {};
-    // The horizon moves all the time: one line says how far, until something else happens.
-    const std::string subject = fmt::format("{}", horizon_ms);
-    ONCE_TRY(writer.run(
-        "UPDATE once_operation SET at_ms = ?, subject = ? WHERE action = 'forget' AND number = "
-        "(SELECT max(number) FROM once_operation WHERE scope = ?)",
-        {clock_.now_ms(), Blob{subject}, number}));
-    if (writer.changes() == 1) return {};
-    ONCE_TRY(log_operation(number, "forget", subject, "the horizon moved"));
-    return trim_operations(number);
-  });
-}
-
 Result<SqliteStore::Findings> SqliteStore::search(std::string_view scope, const Sweep& sweep,
                                                   std::size_t rows_max) {
-  return read([&](Connection& reader) -> Result<Findings> {
+  return on_reader([&](Connection& reader) -> Result<Findings> {
     Findings found{{}, sweep.after_id, false};
     Statement statement = ONCE_TRY(reader.prepare(
         "SELECT id, born_ms, outcome FROM once_ledger "
@@ -110,7 +87,7 @@ Result<SqliteStore::Findings> SqliteStore::search(std::string_view scope, const 
 
 Result<std::size_t> SqliteStore::erase(std::string_view scope, const std::vector<std::string>& ids,
                                        std::int64_t horizon_ms) {
-  return write([&](Connection& writer) -> Result<std::size_t> {
+  return on_writer([&](Connection& writer) -> Result<std::size_t> {
     std::size_t rows = 0;
     const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
     // It may have been set back since they were found.
@@ -121,6 +98,23 @@ Result<std::size_t> SqliteStore::erase(std::string_view scope, const std::vector
           {number, Blob{id}, below_ms, static_cast<int>(Outcome::Kind::later)}));
       rows += static_cast<std::size_t>(writer.changes());
     }
+    return rows;
+  });
+}
+
+Result<std::size_t> SqliteStore::forget_claims(std::string_view scope, std::int64_t horizon_ms,
+                                               std::size_t rows_max, bool& complete) {
+  if (!complete) return 0;  // after the ledger
+  return on_writer([&](Connection& writer) -> Result<std::size_t> {
+    const std::int64_t number = ONCE_TRY(names_.number_of(writer, scope));
+    const std::int64_t stored_ms = ONCE_TRY(stored_horizon_ms(writer, number));
+    ONCE_TRY(
+        writer.run("DELETE FROM once_claim WHERE scope = ?1 AND id IN "
+                   "(SELECT id FROM once_claim WHERE scope = ?1 AND state IN (3, 4) "
+                   "AND born_ms < ?2 LIMIT ?3)",
+                   {number, std::min(horizon_ms, stored_ms), rows_max}));
+    const auto rows = static_cast<std::size_t>(writer.changes());
+    complete = rows < rows_max;
     return rows;
   });
 }

@@ -11,7 +11,7 @@ namespace once {
 // Names of scopes, partitions and destinations are kept once; a ledger row has their numbers.
 // The ledger has no index by birth: it would make every admit dearer, and forgetting works in the
 // order of ids (docs/decisions/0006-forgetting-scans-the-ledger.md).
-const std::array<std::string_view, 7> schema_steps = {
+const std::array<std::string_view, 8> schema_steps = {
     R"(
 CREATE TABLE once_schema (version INTEGER NOT NULL) STRICT;
 INSERT INTO once_schema VALUES (1);
@@ -225,6 +225,42 @@ UPDATE once_schema SET version = 7;
 
 ALTER TABLE once_horizon ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
 )",
+    // The columns are called as in every other SQL store, whose statements are ours, too.
+    R"(
+UPDATE once_schema SET version = 8;
+
+DROP VIEW once_ledger_readable;
+ALTER TABLE once_ledger RENAME COLUMN partition TO source_partition;
+ALTER TABLE once_ledger RENAME COLUMN offset TO at_offset;
+ALTER TABLE once_position RENAME COLUMN partition TO source_partition;
+ALTER TABLE once_position RENAME COLUMN offset TO at_offset;
+ALTER TABLE once_outbox RENAME COLUMN key TO message_key;
+ALTER TABLE once_outbox RENAME COLUMN partition TO target_partition;
+ALTER TABLE once_outbox RENAME COLUMN sequence TO target_sequence;
+ALTER TABLE once_route RENAME COLUMN partition TO target_partition;
+ALTER TABLE once_parked RENAME COLUMN partition TO source_partition;
+ALTER TABLE once_parked RENAME COLUMN offset TO at_offset;
+ALTER TABLE once_parked RENAME COLUMN key TO message_key;
+ALTER TABLE once_deferred RENAME COLUMN partition TO source_partition;
+ALTER TABLE once_deferred RENAME COLUMN offset TO at_offset;
+ALTER TABLE once_deferred RENAME COLUMN key TO message_key;
+CREATE VIEW once_ledger_readable AS
+SELECT scopes.name AS scope,
+  CASE substr(id, 1, 1)
+    WHEN x'00' THEN CAST(substr(id, 2) AS TEXT)
+    WHEN x'01' THEN lower(printf('%s-%s-%s-%s-%s', hex(substr(id, 2, 4)), hex(substr(id, 6, 2)),
+      hex(substr(id, 8, 2)), hex(substr(id, 10, 2)), hex(substr(id, 12, 6))))
+    ELSE CAST(id AS TEXT) END AS id,
+  CASE outcome WHEN 0 THEN 'applied' WHEN 1 THEN 'rejected' WHEN 4 THEN 'parked'
+    WHEN 5 THEN 'later' ELSE '?' END AS outcome,
+  CAST(result AS TEXT) AS result, partitions.name AS partition, at_offset AS offset,
+  strftime('%Y-%m-%dT%H:%M:%fZ', born_ms / 1000.0, 'unixepoch') AS born,
+  strftime('%Y-%m-%dT%H:%M:%fZ', recorded_ms / 1000.0, 'unixepoch') AS recorded,
+  hex(fingerprint) AS fingerprint
+FROM once_ledger
+JOIN once_name AS scopes ON scopes.number = scope
+JOIN once_name AS partitions ON partitions.number = source_partition;
+)",
 };
 
 namespace {
@@ -257,8 +293,11 @@ Status log_migration(Connection& writer, std::int64_t from, std::int64_t now_ms)
 }
 
 Status migrate_from(Connection& writer, std::int64_t version, std::int64_t now_ms) {
-  for (auto step = static_cast<std::size_t>(version); step < schema_steps.size(); ++step)
-    ONCE_TRY(writer.script(std::string(schema_steps[step])));
+  ONCE_TRY(writer.change_schema([&]() -> Status {
+    for (auto step = static_cast<std::size_t>(version); step < schema_steps.size(); ++step)
+      ONCE_TRY(writer.script(std::string(schema_steps[step])));
+    return {};
+  }));
   ONCE_TRY(writer.run(
       "INSERT INTO once_identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM once_identity)",
       {random_identity()}));

@@ -11,7 +11,7 @@ namespace once {
 
 // The steps by which the schema grew: step N makes version N + 1 out of version N. A step that
 // was released is never changed; a new database takes all of them.
-extern const std::array<std::string_view, 7> schema_steps;
+extern const std::array<std::string_view, 8> schema_steps;
 
 // What the steps call. SQLite's code.
 [[nodiscard]] int add_schema_functions(sqlite3* handle);

@@ -10,10 +10,25 @@
 #include "model/handler_statement.h"
 #include "model/ledger.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/session.h"
 #include "store/sqlite/transaction.h"
 
 namespace once {
 namespace {
+
+// The clock is that of the machine on which the file is. There is one writer: nothing to lock.
+constexpr SqlWords sqlite_words{
+    .dialect = SqlDialect::sqlite,
+    .now_ms = "once_now_ms()",
+    .insert = "INSERT INTO",
+    .skip_present = "ON CONFLICT DO NOTHING",
+    .lock = "",
+    .share = "",
+    .least = "min",
+    .send_order = "target_sequence",
+    .nulls_last = "NULLS LAST",
+    .names_are_text = true,
+};
 
 constexpr std::string_view file_magic{"SQLite format 3\0", 16};
 
@@ -50,9 +65,11 @@ void Names::clear() {
 }
 
 SqliteStore::SqliteStore(const std::string& path, const SqliteOptions& options, Clock& clock)
-    : path_(path),
+    : SqlBooks("sqlite:" + path, sqlite_words, {}),
+      path_(path),
       options_(options),
       clock_(clock),
+      parts_(*this),
       gate_(system_files(), "sqlite:" + path, path + "-lock", options.busy_ms_max),
       next_checkpoint_pages_(options.checkpoint_pages_min) {}
 
@@ -80,7 +97,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& path,
     auto migrated = migrate(*store->writer_, clock.now_ms());
     if (!migrated) {
       Error error = std::move(migrated).error();
-      if (!error.text.starts_with("sqlite:")) error.text = store->traits().name + ": " + error.text;
+      if (!error.text.starts_with("sqlite:")) error.text = store->where() + ": " + error.text;
       return fail(std::move(error));
     }
     ONCE_TRY(store->read_identity());
@@ -125,20 +142,21 @@ Status SqliteStore::open_connections() {
   options.writes = false;
   options.cache_bytes_max = options_.cache_bytes_max / 8;
   reader_ = ONCE_TRY(Connection::open(path_, options));
-  return {};
+  ONCE_TRY(writer_->add_clock(clock_));
+  return reader_->add_clock(clock_);
 }
 
 Status SqliteStore::read_identity() {
   const Rows rows = ONCE_TRY(writer_->query("SELECT identity FROM once_identity"));
   if (rows.size() != 1)
     return fail(Remedy::stop, "corrupt",
-                traits().name + ": the table once_identity must have exactly one row");
+                where() + ": the table once_identity must have exactly one row");
   identity_ = std::get<std::string>(rows[0].at(0));
   return {};
 }
 
 StoreTraits SqliteStore::traits() const {
-  return {"sqlite:" + path_, StoreTraits::Durability::power, true, false, true, identity_};
+  return {where(), StoreTraits::Durability::power, true, false, true, identity_};
 }
 
 Result<std::unique_ptr<Gate::Turn>> SqliteStore::begin_writing() {
@@ -202,11 +220,11 @@ Result<StatementShape> SqliteStore::prepare(std::string_view statement) {
     shape.columns.resize(prepared.columns());
     return shape;
   };
-  if (makes_tables()) return read(shape_in);
+  if (makes_tables()) return on_reader(shape_in);
   const auto file = system_files().open(path_, OpenMode::read);
   if (!file && file.error().tag == "missing") {
     StatementShape shape;
-    shape.unchecked = traits().name + " does not exist yet";
+    shape.unchecked = where() + " does not exist yet";
     return shape;
   }
   ConnectionOptions options;
@@ -217,8 +235,7 @@ Result<StatementShape> SqliteStore::prepare(std::string_view statement) {
 }
 
 Error SqliteStore::not_open() const {
-  return {Remedy::stop, "io", traits().name + ": it could not be opened again; restart",
-          std::nullopt};
+  return {Remedy::stop, "io", where() + ": it could not be opened again; restart", std::nullopt};
 }
 
 Result<std::unique_ptr<Transaction>> SqliteStore::begin(std::string_view scope) {
@@ -227,77 +244,23 @@ Result<std::unique_ptr<Transaction>> SqliteStore::begin(std::string_view scope) 
   return std::make_unique<SqliteTransaction>(*this, scope, std::move(turn));
 }
 
-std::uint64_t SqliteStore::first_fence() const { return next_fence(0, clock_.now_ms()); }
-
-Result<Position> SqliteStore::take(std::string_view scope, std::string_view partition,
-                                   std::string_view source_identity) {
-  ONCE_TRY(check_scope(scope));
-  ONCE_TRY(check_partition(partition));
-  ONCE_TRY(check_source_identity(source_identity));
-  return write([&](Connection& writer) -> Result<Position> {
-    const std::int64_t scope_number = ONCE_TRY(names_.number_of(writer, scope));
-    const std::int64_t partition_number = ONCE_TRY(names_.number_of(writer, partition));
-    const Rows known =
-        ONCE_TRY(writer.query("SELECT source_identity, offset FROM once_position "
-                              "WHERE scope = ? AND partition = ?",
-                              {scope_number, partition_number}));
-    const std::string stored = known.empty() ? "" : std::get<std::string>(known[0].at(0));
-    if (is_other_source(stored, source_identity))
-      return fail(other_source_error(scope, partition, std::get<std::int64_t>(known[0].at(1)),
-                                     stored, source_identity));
-    static const std::string take = fmt::format(
-        "INSERT INTO once_position (scope, partition, offset, fence, source_identity) "
-        "VALUES (?, ?, -1, ?, ?) ON CONFLICT (scope, partition) DO UPDATE SET "
-        "fence = {}, source_identity = excluded.source_identity RETURNING {}",
-        grown_fence, position_columns);
-    const Position position = position_in(
-        ONCE_TRY(writer.query(take, {scope_number, partition_number, first_fence(),
-                                     Blob{source_identity.empty() ? stored : source_identity}})));
-    ONCE_TRY(
-        log_operation(scope_number, "take", partition, fmt::format("fence {}", position.fence)));
-    ONCE_TRY(trim_operations(scope_number));
-    return position;
+Status SqliteStore::run_reading(const AnyWork& work) {
+  return on_reader([&](Connection& reader) -> Status {
+    SqliteSession session(reader);
+    return work(session);
   });
 }
 
-Position position_in(const Rows& rows) {
-  if (rows.empty()) return {};
-  const auto number = [&](std::size_t column) {
-    return std::get<std::int64_t>(rows[0].at(column));
-  };
-  return {number(0),
-          static_cast<std::uint64_t>(number(1)),
-          {number(2), static_cast<std::uint64_t>(number(3))}};
+Status SqliteStore::run_writing(const AnyWork& work) {
+  return on_writer([&](Connection& writer) -> Status {
+    SqliteSession session(writer);
+    return work(session);
+  });
 }
 
-Result<Position> SqliteStore::position_of(Connection& connection, std::string_view scope,
-                                          std::string_view partition) {
-  static const std::string select = fmt::format(
-      "SELECT {} FROM once_position "
-      "WHERE scope = (SELECT number FROM once_name WHERE name = ?) "
-      "AND partition = (SELECT number FROM once_name WHERE name = ?)",
-      position_columns);
-  return position_in(ONCE_TRY(connection.query(select, {scope, partition})));
-}
-
-Result<Position> SqliteStore::position(std::string_view scope, std::string_view partition) {
-  ONCE_TRY(check_scope(scope));
-  ONCE_TRY(check_partition(partition));
-  return read([&](Connection& reader) { return position_of(reader, scope, partition); });
-}
-
-Status SqliteStore::log_operation(std::int64_t scope, std::string_view action,
-                                  std::string_view subject, std::string_view reason) {
-  return writer_->run(
-      "INSERT INTO once_operation (scope, at_ms, action, subject, reason) VALUES (?, ?, ?, ?, ?)",
-      {scope, clock_.now_ms(), action, Blob{subject}, reason});
-}
-
-Status SqliteStore::trim_operations(std::int64_t scope) {
-  return writer_->run(
-      "DELETE FROM once_operation WHERE scope = ?1 AND number <= (SELECT number FROM "
-      "once_operation WHERE scope = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
-      {scope, operations_max});
+Status SqliteStore::lock_horizon(SqlSession& session, std::int64_t scope) {
+  return session.send(
+      "INSERT INTO once_horizon (scope, horizon_ms) VALUES (?, 0) ON CONFLICT DO NOTHING", {scope});
 }
 
 Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path) {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <once/claims.h>
 #include <once/clock.h>
-#include <once/outbox.h>
-#include <once/records.h>
 #include <once/store.h>
 
 #include <atomic>
@@ -18,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "store/sql/parts.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/gate.h"
 
@@ -48,14 +46,6 @@ class Names {
   std::map<std::string, std::int64_t, std::less<>> made_;
 };
 
-// The columns of a position, and the position in a row of them; where there is none, nothing was
-// ever handled.
-inline constexpr std::string_view position_columns =
-    "offset, fence, witness_offset, witness_digest";
-Position position_in(const Rows& rows);
-// The fence of a new owner, where the row to be inserted has that of a first one.
-inline constexpr std::string_view grown_fence = "max(once_position.fence + 1, excluded.fence)";
-
 // The horizon of a scope as this connection sees it.
 [[nodiscard]] Result<std::int64_t> stored_horizon_ms(Connection& connection, std::int64_t scope);
 
@@ -65,13 +55,7 @@ inline constexpr std::string_view grown_fence = "max(once_position.fence + 1, ex
 // made in the same turn. Reads outside of transactions have a connection of their own and never
 // wait for the writer. Everything committed survives a power cut; a transaction that was open does
 // not survive the process. The store outlives its transactions.
-class SqliteStore final : public Store,
-                          private Outbox,
-                          private Records,
-                          private Repairs,
-                          private ClaimStore,
-                          private Deferrals,
-                          private StatementChecker {
+class SqliteStore final : public Store, private SqlBooks, private StatementChecker {
  public:
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const std::string& path,
                                                                  const SqliteOptions& options,
@@ -81,15 +65,19 @@ class SqliteStore final : public Store,
   StoreTraits traits() const override;
   Result<std::unique_ptr<Transaction>> begin(std::string_view scope) override;
   Result<Position> take(std::string_view scope, std::string_view partition,
-                        std::string_view source_identity = {}) override;
-  Result<Position> position(std::string_view scope, std::string_view partition) override;
+                        std::string_view source_identity = {}) override {
+    return parts_.positions.take(scope, partition, source_identity);
+  }
+  Result<Position> position(std::string_view scope, std::string_view partition) override {
+    return parts_.positions.position(scope, partition);
+  }
   Result<Forgotten> forget(std::string_view scope, std::int64_t horizon_ms,
                            std::size_t rows_max) override;
-  Outbox* outbox() override { return makes_tables() ? this : nullptr; }
-  Records* records() override { return makes_tables() ? this : nullptr; }
-  Repairs* repairs() override { return makes_tables() ? this : nullptr; }
-  ClaimStore* claims() override { return makes_tables() ? this : nullptr; }
-  Deferrals* deferrals() override { return makes_tables() ? this : nullptr; }
+  Outbox* outbox() override { return makes_tables() ? &parts_.outbox : nullptr; }
+  Records* records() override { return makes_tables() ? &parts_.records : nullptr; }
+  Repairs* repairs() override { return makes_tables() ? &parts_.repairs : nullptr; }
+  ClaimStore* claims() override { return makes_tables() ? &parts_.claims : nullptr; }
+  Deferrals* deferrals() override { return makes_tables() ? &parts_.deferrals : nullptr; }
   StatementChecker* statement_checker() override { return this; }
 
  private:
@@ -120,67 +108,14 @@ class SqliteStore final : public Store,
 
   Result<StatementShape> prepare(std::string_view statement) override;
 
-  Result<std::vector<std::string>> destinations() override;
-  Result<std::vector<OutboxRow>> pending(std::string_view destination,
-                                         std::size_t count_max) override;
-  Status assign(std::string_view destination, std::uint64_t fence,
-                std::span<const std::int64_t> numbers, std::span<const std::uint32_t> partitions,
-                std::span<const std::uint64_t> sequences = {}) override;
-  Status sent(std::string_view destination, std::uint64_t fence,
-              std::span<const std::int64_t> numbers) override;
-  Status park(std::string_view destination, std::uint64_t fence, std::int64_t number,
-              std::string_view reason) override;
-  Status free_sequences(Connection& writer, std::int64_t destination, std::int64_t partition,
-                        std::int64_t first);
+  // SqlBooks
+  Result<std::int64_t> number_of(SqlSession&, std::string_view name) override {
+    return names_.number_of(*writer_, name);
+  }
+  Status lock_horizon(SqlSession& session, std::int64_t scope) override;
+  Status run_reading(const AnyWork& work) override;
+  Status run_writing(const AnyWork& work) override;
 
-  Result<std::vector<std::string>> scopes() override;
-  Result<std::vector<LedgerRecord>> ledger(std::string_view scope, std::string_view from_id,
-                                           std::size_t count_max) override;
-  static Result<std::vector<LedgerRecord>> ledger_in(Connection& connection, std::string_view scope,
-                                                     std::string_view from_compact_id,
-                                                     std::size_t count_max);
-  Result<std::vector<ParkedRecord>> parked(std::string_view scope, std::int64_t after_number,
-                                           std::size_t count_max) override;
-  Result<std::vector<OperationRecord>> operations(std::string_view scope, std::int64_t after_number,
-                                                  std::size_t count_max) override;
-  Result<ScopeRecord> describe(std::string_view scope) override;
-  struct StoredHorizon {
-    std::int64_t ms = 0;
-    bool held = false;
-  };
-  Result<StoredHorizon> stored_horizon(std::string_view scope);
-
-  Status force(std::string_view scope, std::string_view id, std::string_view reason) override;
-  Status replay(std::string_view scope, std::span<const std::int64_t> numbers,
-                std::string_view destination, std::string_view reason) override;
-  Status drop(std::string_view scope, std::span<const std::int64_t> numbers,
-              std::string_view reason) override;
-  Status correct(std::string_view scope, const Correction& correction,
-                 std::string_view reason) override;
-  Status set_position(Connection& writer, std::int64_t scope, const SetPosition& to);
-  Status restart_destination(Connection& writer, const RestartDestination& restart);
-  static Status drop_scope(Connection& writer, std::int64_t scope);
-
-  Result<std::vector<ClaimAnswer>> claim(std::string_view scope, const ClaimTerms& terms,
-                                         std::span<const ClaimRequest> requests) override;
-  Result<std::vector<bool>> renew(std::string_view scope, std::int64_t lease_ms,
-                                  std::span<const HeldClaim> claims) override;
-  Result<std::vector<bool>> change(std::string_view scope,
-                                   std::span<const ClaimChange> changes) override;
-  Result<ClaimRecord> force(std::string_view scope, const ClaimForce& force) override;
-  Result<std::vector<ClaimRecord>> claims(std::string_view scope, std::optional<ClaimState> state,
-                                          std::string_view from_id, std::size_t count_max) override;
-
-  Result<DueMessages> due(std::string_view scope, std::size_t count_max) override;
-  Result<std::vector<DeferredRecord>> deferred(std::string_view scope, std::int64_t after_number,
-                                               std::size_t count_max) override;
-  Status hasten(std::string_view scope, std::span<const std::int64_t> numbers,
-                std::string_view reason) override;
-  Status abandon(std::string_view scope, std::span<const std::int64_t> numbers,
-                 std::string_view reason) override;
-
-  Result<bool> replay_one(Connection& writer, std::int64_t scope, std::int64_t number,
-                          std::string_view destination, std::string_view reason);
   // At most `rows_max`; `complete` becomes false when some are left.
   Result<std::size_t> forget_claims(std::string_view scope, std::int64_t horizon_ms,
                                     std::size_t rows_max, bool& complete);
@@ -192,7 +127,7 @@ class SqliteStore final : public Store,
   void roll_back_writing();
   // Runs `work(Connection&)` in a transaction of its own; answers what it answers.
   template <class Work>
-  auto write(Work&& work) -> std::invoke_result_t<Work, Connection&> {
+  auto on_writer(Work&& work) -> std::invoke_result_t<Work, Connection&> {
     const auto turn = ONCE_TRY(begin_writing());
     auto done = work(*writer_);
     if (!done) {
@@ -204,7 +139,7 @@ class SqliteStore final : public Store,
   }
   // Runs `work(Connection&)` on the reader; answers what it answers.
   template <class Work>
-  auto read(Work&& work) -> std::invoke_result_t<Work, Connection&> {
+  auto on_reader(Work&& work) -> std::invoke_result_t<Work, Connection&> {
     if (in_doubt_) ONCE_TRY(settle_doubt());
     const std::lock_guard lock(reader_mutex_);
     if (reader_ == nullptr) return fail(not_open());
@@ -214,14 +149,6 @@ class SqliteStore final : public Store,
   Error not_open() const;
   void checkpoint_if_long();
 
-  Status log_operation(std::int64_t scope, std::string_view action, std::string_view subject,
-                       std::string_view reason);
-  Status trim_operations(std::int64_t scope);
-  static Result<Position> position_of(Connection& connection, std::string_view scope,
-                                      std::string_view partition);
-  std::uint64_t first_fence() const;
-  Status check_fence(Connection& writer, std::string_view destination, std::uint64_t fence);
-  Status move_horizon(std::string_view scope, std::int64_t horizon_ms);
   Result<Findings> search(std::string_view scope, const Sweep& sweep, std::size_t rows_max);
   Result<std::size_t> erase(std::string_view scope, const std::vector<std::string>& ids,
                             std::int64_t horizon_ms);
@@ -229,6 +156,7 @@ class SqliteStore final : public Store,
   const std::string path_;
   const SqliteOptions options_;
   Clock& clock_;
+  SqlParts parts_;
   std::string identity_;  // set when it is opened
   Gate gate_;
 

@@ -201,7 +201,19 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
                           "(1, CAST('01890a5d-ac96-774b-bcce-b302099a8057' AS BLOB), "
                           "NULL, 6, 6, 0, 2, 8, NULL);"
                           "INSERT INTO once_position (scope, partition, offset, fence) "
-                          "VALUES (1, 2, 8, 3)"),
+                          "VALUES (1, 2, 8, 3);"
+                          "INSERT INTO once_outbox (destination, id, key, body, headers, "
+                          "timestamp_ms, partition, sequence) VALUES "
+                          "(2, x'31', x'6b', x'62', x'', 7, NULL, NULL), "
+                          "(2, x'32', x'6b', x'62', x'', 8, 3, 5);"
+                          "INSERT INTO once_parked (scope, partition, offset, attempts, parked_ms, "
+                          "reason, id, key, body, headers, timestamp_ms) "
+                          "VALUES (1, 'p0', 4, 2, 9, 'why', x'62', x'6b', x'63', x'', 7)"),
+                SQLITE_OK);
+      // Of the user: one that no longer compiles, and one over a table of ours.
+      ASSERT_EQ(shell.run("CREATE TABLE gone (x); CREATE VIEW broken AS SELECT x FROM gone;"
+                          "DROP TABLE gone;"
+                          "CREATE VIEW reasons AS SELECT reason, offset AS at FROM once_parked"),
                 SQLITE_OK);
     }
     auto store = open(path).value();
@@ -218,6 +230,21 @@ TEST(Sqlite, a_schema_of_every_older_version_is_migrated_and_keeps_its_rows) {
     EXPECT_EQ(identity.size(), 32u);
     EXPECT_TRUE(make_segment_ids(*store, {"orders", 10}).value()->next());
     EXPECT_EQ(store->deferrals()->due("shop", 1).value().wait_ms, -1);
+    const auto pending = store->outbox()->pending("p0", 10).value();
+    ASSERT_EQ(pending.size(), 2u);
+    EXPECT_EQ(pending[0].message.id, "2");
+    EXPECT_EQ(pending[0].route, (Route{3, 5}));
+    EXPECT_EQ(pending[1].message.key, "k");
+    EXPECT_FALSE(pending[1].route);
+    const auto parked = store->records()->parked("shop", 0, 10).value();
+    ASSERT_EQ(parked.size(), 1u);
+    EXPECT_EQ(parked[0].partition, "p0");
+    EXPECT_EQ(parked[0].offset, 4);
+    EXPECT_EQ(parked[0].message.body, "c");
+    EXPECT_EQ(Shell(path).ask("SELECT at || reason FROM reasons"), "4why");
+    EXPECT_EQ(Shell(path).ask("SELECT offset FROM once_ledger_readable WHERE id = 'a'"), "7");
+    EXPECT_EQ(Shell(path).ask("SELECT sql FROM sqlite_master WHERE name = 'broken'"),
+              "CREATE VIEW broken AS SELECT x FROM gone");
     const auto operations = store->records()->operations("once.store", 0, 10).value();
     ASSERT_EQ(operations.size(), 1u);
     EXPECT_EQ(operations[0].action, "migrate");

@@ -11,6 +11,7 @@
 #include "model/ledger.h"
 #include "model/message_row.h"
 #include "model/message_view.h"
+#include "store/sqlite/session.h"
 
 namespace once {
 namespace {
@@ -79,25 +80,26 @@ Status SqliteTransaction::advance_now(std::string_view partition, const Position
   const auto fence = static_cast<std::int64_t>(from.fence);
   const auto update = [&]() -> Result<bool> {
     ONCE_TRY(writer().run(
-        "UPDATE once_position SET offset = ?1, settled_ms = max(settled_ms, ?2), waiting_ms = ?3, "
+        "UPDATE once_position SET at_offset = ?1, settled_ms = max(settled_ms, ?2), waiting_ms = "
+        "?3, "
         "drained_ms = coalesce(?4, drained_ms), "
         "witness_offset = iif(?5 < 0, witness_offset, ?5), "
         "witness_digest = iif(?5 < 0, witness_digest, ?6) "
-        "WHERE scope = ?7 AND partition = ?8 AND offset = ?9 AND fence = ?10",
+        "WHERE scope = ?7 AND source_partition = ?8 AND at_offset = ?9 AND fence = ?10",
         {to, progress.settled_ms, progress.waiting_ms,
          progress.drained ? Value(store_.clock_.now_ms()) : Value(nullptr), progress.witness.offset,
          progress.witness.digest, scope, number, from.offset, fence}));
     return writer().changes() == 1;
   };
   if (ONCE_TRY(update())) return {};
-  static const std::string select = fmt::format(
-      "SELECT {} FROM once_position WHERE scope = ? AND partition = ?", position_columns);
-  const Rows rows = ONCE_TRY(writer().query(select, {scope, number}));
-  if (!rows.empty() || from != Position{})
-    return fail(fenced_error(scope_, partition, from, position_in(rows)));
-  ONCE_TRY(writer().run(
-      "INSERT INTO once_position (scope, partition, offset, fence) VALUES (?, ?, -1, 0)",
-      {scope, number}));
+  SqliteSession session(writer());
+  const Position actual = ONCE_TRY(store_.parts_.positions.read(session, scope_, partition, ""));
+  if (actual != Position{} || from != Position{})
+    return fail(fenced_error(scope_, partition, from, actual));
+  ONCE_TRY(
+      writer().run("INSERT INTO once_position (scope, source_partition, at_offset, fence) "
+                   "VALUES (?, ?, -1, 0)",
+                   {scope, number}));
   (void)ONCE_TRY(update());
   return {};
 }
@@ -141,7 +143,7 @@ Status SqliteTransaction::record(std::span<const Entry> entries,
                                  std::vector<Verdict>& verdicts) {
   Statement insert = ONCE_TRY(writer().prepare(
       "INSERT OR FAIL INTO once_ledger "
-      "(scope, id, fingerprint, born_ms, recorded_ms, outcome, partition, offset) "
+      "(scope, id, fingerprint, born_ms, recorded_ms, outcome, source_partition, at_offset) "
       "SELECT ?, id, fingerprint, born_ms, ?, 0, partition, offset FROM once_entries"));
   insert.bind(1, ONCE_TRY(scope_number()));
   insert.bind(2, store_.clock_.now_ms());
@@ -162,9 +164,9 @@ Status SqliteTransaction::record(std::span<const Entry> entries,
 }
 
 Result<std::optional<Verdict>> SqliteTransaction::look_up(const Entry& entry) {
-  Statement select = ONCE_TRY(
-      writer().prepare("SELECT fingerprint, outcome, result, partition, offset FROM once_ledger "
-                       "WHERE scope = ? AND id = ?"));
+  Statement select =
+      ONCE_TRY(writer().prepare("SELECT fingerprint, outcome, result, source_partition, at_offset "
+                                "FROM once_ledger WHERE scope = ? AND id = ?"));
   select.bind(1, *scope_number_);
   const CompactId id(entry.id);
   select.bind_blob(2, id.bytes());
@@ -239,12 +241,14 @@ Status SqliteTransaction::park(const Delivery& delivery, const std::string& reas
   const std::int64_t scope = ONCE_TRY(scope_number());
   const std::string headers = encode_headers(delivery);
   ONCE_TRY(writer().run(
-      "INSERT INTO once_parked (scope, partition, offset, attempts, parked_ms, reason, id, key, "
-      "body, headers, timestamp_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO once_parked (scope, source_partition, at_offset, attempts, parked_ms, reason, "
+      "id, "
+      "message_key, body, headers, timestamp_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       {scope, delivery.partition, delivery.offset, delivery.attempt, store_.clock_.now_ms(), reason,
        Blob{delivery.id}, Blob{delivery.key}, Blob{delivery.body}, Blob{headers},
        delivery.timestamp_ms}));
-  return store_.log_operation(scope, "park", delivery.id, reason);
+  SqliteSession session(writer());
+  return store_.log_operation(session, scope, "park", delivery.id, reason);
 }
 
 Status SqliteTransaction::enqueue(std::string_view destination, const Message& message) {
@@ -257,7 +261,7 @@ Status SqliteTransaction::enqueue_now(std::string_view destination, const Messag
   const std::int64_t number = ONCE_TRY(store_.names_.number_of(writer(), destination));
   const std::string headers = encode_headers(message);
   return writer().run(
-      "INSERT INTO once_outbox (destination, id, key, body, headers, timestamp_ms) "
+      "INSERT INTO once_outbox (destination, id, message_key, body, headers, timestamp_ms) "
       "VALUES (?, ?, ?, ?, ?, ?)",
       {number, Blob{message.id}, Blob{view_of(message.key)}, Blob{view_of(message.body)},
        Blob{headers}, message.timestamp_ms});
@@ -280,7 +284,7 @@ Status SqliteTransaction::execute_now(std::string_view statement, std::span<cons
                                       const Expect& expect) {
   const std::int64_t rows = ONCE_TRY(run_now(statement, values, expect));
   if (expect.rows < 0 || rows == expect.rows) return {};
-  return fail(unmet_expectation(store_.traits().name, statement, rows, expect, message_of(expect)));
+  return fail(unmet_expectation(store_.where(), statement, rows, expect, message_of(expect)));
 }
 
 Result<std::int64_t> SqliteTransaction::run(std::string_view statement,
@@ -326,7 +330,7 @@ Status SqliteTransaction::check_still_open(std::string_view statement) {
   return fail(Remedy::stop, "transaction_lost",
               fmt::format("{}: \"{}\" ended the transaction, and nothing of the batch counts as "
                           "applied; take it out of the handler",
-                          store_.traits().name, statement));
+                          store_.where(), statement));
 }
 
 Result<Statement> SqliteTransaction::prepare(std::string_view statement,
@@ -334,8 +338,8 @@ Result<Statement> SqliteTransaction::prepare(std::string_view statement,
   Statement prepared = ONCE_TRY(writer().prepare(statement, Connection::Side::handler));
   if (prepared.parameters() != values.size())
     return fail(Remedy::stop, "sql",
-                fmt::format("{}: \"{}\" has {} parameters, {} values were given",
-                            store_.traits().name, statement, prepared.parameters(), values.size()));
+                fmt::format("{}: \"{}\" has {} parameters, {} values were given", store_.where(),
+                            statement, prepared.parameters(), values.size()));
   prepared.bind(values);
   return prepared;
 }

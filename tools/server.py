@@ -3,7 +3,7 @@
 """Real servers for tests, benchmarks and people: each on a private port and in a private directory,
 on the loopback address, as an unprivileged user when we are root.
 
-    tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka|rabbitmq|mosquitto
+    tools/server.py start postgresql|mariadb|redis|redis-cluster|kafka|pulsar|rabbitmq|mosquitto
                     --dir DIR [--port N] [--host ADDRESS] [--set NAME=VALUE ...] [--disk SIZE]
                     [--tls] [--locale NAME]
     tools/server.py stop|kill|restart|remove|status --dir DIR
@@ -18,7 +18,7 @@ SIGKILL to all its processes; `start` after it recovers; `remove` also takes the
 until `thaw`. With --disk (root only) the data are on a file system of that size, which `fill` fills
 to the last byte and `free` relieves. With --tls the server has a
 certificate that DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks
-for the user and the password of the URL (SCRAM or PLAIN). DIR/ctl is the rabbitmqctl of a server of
+for the user and the password of the URL (SCRAM or PLAIN), and Pulsar for the token in it. DIR/ctl is the rabbitmqctl of a server of
 RabbitMQ. With --locale the server runs under that locale, which is compiled for it alone (Debian's
 package "locales" has the sources). Exit codes: 0 done, 1 failed, 77 this machine does not have the
 server.

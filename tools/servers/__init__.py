@@ -7,12 +7,13 @@ from .kafka import Kafka
 from .mariadb import MariaDb
 from .mosquitto import Mosquitto
 from .postgresql import PostgreSql
+from .pulsar import Pulsar
 from .rabbitmq import RabbitMq
 from .redis import Redis, RedisCluster
 from .server import Failed
 
 KINDS = {kind.name: kind
-         for kind in (Kafka, Mosquitto, PostgreSql, MariaDb, Redis, RedisCluster, RabbitMq)}
+         for kind in (Kafka, Pulsar, RabbitMq, Mosquitto, PostgreSql, MariaDb, Redis, RedisCluster)}
 
 
 def load(directory):

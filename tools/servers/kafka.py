@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka, one broker."""
-import hashlib
 import os
 import shutil
 import socket
 import ssl
 import struct
-import tempfile
 
-from .server import USER, PASSWORD, Failed, Server, program, free_port, run
+from .java import JavaServer
+from .server import PASSWORD, USER, free_port, program, run
 
 
-class Kafka(Server):
+class Kafka(JavaServer):
     """One process that is broker and controller (KRaft), from the jars that tools/kafka names."""
 
     scram = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
     name = "kafka"
-    pom = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "kafka",
-                       "pom.xml")
 
     def url(self):
         user = f"{USER}:{PASSWORD}@" if self.encrypts() else ""
@@ -41,28 +38,6 @@ class Kafka(Server):
 
     def encrypts(self):
         return "ssl.keystore.location" in self.settings
-
-    def jars(self):
-        """Where the jars are; fetched when this version of the list is new here."""
-        with open(self.pom, "rb") as file:
-            version = hashlib.sha256(file.read()).hexdigest()[:12]
-        cache = f"/var/tmp/once-jars-{os.geteuid()}"
-        os.makedirs(cache, mode=0o755, exist_ok=True)
-        if os.stat(cache).st_uid != os.geteuid():
-            raise Failed(f"{cache} belongs to somebody else; remove it")
-        kept = os.path.join(cache, f"kafka-{version}")
-        if not os.path.isdir(kept):
-            with tempfile.TemporaryDirectory(dir=cache) as fetched:
-                lib = os.path.join(fetched, "lib")
-                run([program("mvn"), "-q", "-B", "-f", self.pom, "dependency:copy-dependencies",
-                     f"-DoutputDirectory={lib}", "-DincludeScope=runtime"])
-                os.chmod(lib, 0o755)
-                try:
-                    os.rename(lib, kept)
-                except OSError:
-                    if not os.path.isdir(kept):  # else another has just done the same
-                        raise
-        return os.path.join(kept, "*")
 
     def java(self, main, *arguments):
         return [program("java"), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",

@@ -32,6 +32,7 @@ set(once_pc_of_PostgreSQL::PostgreSQL libpq)
 set(once_pc_of_PkgConfig::mariadb libmariadb)
 set(once_pc_of_PkgConfig::hiredis hiredis)
 set(once_pc_of_PkgConfig::rdkafka rdkafka)
+set(once_pc_of_PkgConfig::rabbitmq librabbitmq)
 
 # The prefix is relative to the file: an installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX OUTPUT_VARIABLE once_pc_up

@@ -12,6 +12,9 @@
 #ifdef ONCE_WITH_KAFKA
 #include "wire/kafka/adapter.h"
 #endif
+#ifdef ONCE_WITH_RABBITMQ
+#include "wire/rabbitmq/adapter.h"
+#endif
 #ifdef ONCE_WITH_POSTGRES
 #include "store/postgres/adapter.h"
 #endif
@@ -30,6 +33,9 @@ std::span<const Adapter* const> adapters() {
       &log_adapter(),
 #ifdef ONCE_WITH_KAFKA
       &kafka::adapter(),
+#endif
+#ifdef ONCE_WITH_RABBITMQ
+      &rabbitmq::adapter(),
 #endif
       &sqlite_adapter(),
       &memory_adapter(),

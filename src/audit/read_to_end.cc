@@ -6,6 +6,7 @@
 #include "audit/looking_url.h"
 #include "base/url.h"
 #include "model/start_at.h"
+#include "open/look.h"
 
 namespace once::audit {
 
@@ -19,7 +20,7 @@ Status read_to_end(const std::string& url, const std::function<Status(const Deli
   constexpr std::size_t count_max = 1000;
   constexpr std::int64_t wait_ms = 1000;
   const LookingUrl looking = ONCE_TRY(looking_url(url));
-  const auto source = ONCE_TRY(open_source(ONCE_TRY(url_that_ends(looking.source))));
+  const auto source = ONCE_TRY(open_source_to_look(ONCE_TRY(url_that_ends(looking.source))));
   while (true) {
     const Batch batch = ONCE_TRY(source->poll(count_max, wait_ms));
     if (batch.event == Batch::Event::end) return {};

@@ -25,6 +25,7 @@
 #include "cli/moment.h"
 #include "cli/signals.h"
 #include "model/start_at.h"
+#include "open/look.h"
 #include "open/topics.h"
 #include "operate/message_json.h"
 #include "operate/progress.h"
@@ -225,8 +226,7 @@ class Consumption {
       ++taken_;
     }
     if (batch.deliveries.empty()) return {};
-    ONCE_TRY(output_.flush());
-    return source_.ack(batch.deliveries);
+    return output_.flush();
   }
 
   Status finish() {
@@ -266,6 +266,12 @@ Status check_flags(const ConsumeFlags& flags, const Output& output) {
   return {};
 }
 
+Status check_offsets(const ConsumeFlags& flags, const Source& source) {
+  if (source.traits().replayable || (flags.from == "first" && flags.last == 0)) return {};
+  return fail_usage(
+      fmt::format("{} has no offsets to start from; drop --from and --last", source.traits().name));
+}
+
 Result<int> consume(const ConsumeFlags& flags, Output& output) {
   ONCE_TRY(check_flags(flags, output));
   Printer printer = ONCE_TRY(Printer::make(output, flags));
@@ -274,7 +280,8 @@ Result<int> consume(const ConsumeFlags& flags, Output& output) {
   tell_looking(flags.url, output);
   SignalWatch signals;
   const Start start = ONCE_TRY(Start::find(flags, looking.topic));
-  const auto source = ONCE_TRY(open_source(url));
+  const auto source = ONCE_TRY(open_source_to_look(url));
+  ONCE_TRY(check_offsets(flags, *source));
   Consumption consumption(flags, start, *source, std::move(printer), output);
   const SignalWatch::Scope stoppable(
       signals, {.on_signal = [&] { consumption.stop(); }, .on_overdue = [&] { source->leave(); }});

@@ -14,8 +14,16 @@ namespace {
 
 constexpr std::array<std::string_view, 2> schemes{"amqp", "amqps"};
 
+Result<std::unique_ptr<Source>> open_for(std::string_view url, QueueSource::Purpose purpose) {
+  return ONCE_TRY(QueueSource::open(ONCE_TRY(Address::parse(url, Role::source)), purpose));
+}
+
 Result<std::unique_ptr<Source>> open_source(std::string_view url) {
-  return ONCE_TRY(QueueSource::open(ONCE_TRY(Address::parse(url, Role::source))));
+  return open_for(url, QueueSource::Purpose::consume);
+}
+
+Result<std::unique_ptr<Source>> open_source_to_look(std::string_view url) {
+  return open_for(url, QueueSource::Purpose::look);
 }
 
 Result<std::unique_ptr<Sink>> open_sink(std::string_view url) {
@@ -46,6 +54,7 @@ std::optional<TopicAddress> topic_address(const Url& url) {
 const Adapter& adapter() {
   static const Adapter adapter{.schemes = schemes,
                                .source = open_source,
+                               .source_to_look = open_source_to_look,
                                .shares_out = takes_a_share,
                                .sink = open_sink,
                                .sink_traits = traits_of_sink,

@@ -18,13 +18,13 @@ constexpr std::size_t short_string_bytes_max = 255;
 // Of every role; `cacertfile` and the others are named by RabbitMQ.
 constexpr auto connection_parameters =
     std::to_array<std::string_view>({"connection_timeout", "cacertfile", "certfile", "keyfile"});
-constexpr auto source_parameters =
-    std::to_array<std::string_view>({"queue", "prefetch", "heartbeat", "end", "look"});
+constexpr auto source_parameters = std::to_array<std::string_view>(
+    {"queue", "prefetch", "heartbeat", "end", "look", "redelivery_ms_max"});
 constexpr auto sink_parameters =
     std::to_array<std::string_view>({"queue", "exchange", "routing_key"});
 constexpr auto topic_parameters = std::to_array<std::string_view>(
-    {"queue", "exchange", "routing_key", "type", "exchange_type", "max_length", "overflow",
-     "delivery_limit", "dead_letter_exchange", "dead_letter_routing_key"});
+    {"exchange", "routing_key", "type", "exchange_type", "max_length", "overflow", "delivery_limit",
+     "dead_letter_exchange", "dead_letter_routing_key"});
 
 tl::unexpected<Error> refuse(const std::string& text) { return fail(Remedy::stop, "url", text); }
 
@@ -33,7 +33,8 @@ std::vector<std::string_view> known_for(Role role) {
   const auto add = [&](const auto& names) {
     known.insert(known.end(), names.begin(), names.end());
   };
-  if (role == Role::source) add(source_parameters);
+  // The URL of a source also names its topic.
+  if (role != Role::sink) add(source_parameters);
   if (role == Role::sink) add(sink_parameters);
   if (role == Role::topic) add(topic_parameters);
   add(connection_parameters);
@@ -64,6 +65,8 @@ Status set_parameter(Address& address, const std::string& name, const std::strin
   if (name == "connection_timeout")
     return read_number<std::int64_t>(name, value, 1, address.connect_ms);
   if (name == "prefetch") return read_number<std::uint16_t>(name, value, 1, address.prefetch);
+  if (name == "redelivery_ms_max")
+    return read_number<std::int64_t>(name, value, 1, address.redelivery_ms_max);
   if (name == "end") return choose(name, value, "stop", address.stop_at_end);
   if (name == "look") return choose(name, value, "requeue", address.looks);
   if (name == "cacertfile")

@@ -47,6 +47,9 @@ struct Address {
 
   // Of a source.
   std::uint16_t prefetch = 1000;
+  // How long a message can stay in the queue, as whoever has set its time-to-live knows; -1: for
+  // ever.
+  std::int64_t redelivery_ms_max = -1;
   bool stop_at_end = false;
   bool looks = false;  // `look=requeue`: whoever only looks may take messages and give them back
 

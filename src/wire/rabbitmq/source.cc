@@ -31,8 +31,8 @@ std::size_t bytes_in(const Arrived& arrived) {
 
 }  // namespace
 
-Result<std::unique_ptr<QueueSource>> QueueSource::open(Address address) {
-  std::unique_ptr<QueueSource> source(new QueueSource(std::move(address)));
+Result<std::unique_ptr<QueueSource>> QueueSource::open(Address address, Purpose purpose) {
+  std::unique_ptr<QueueSource> source(new QueueSource(std::move(address), purpose));
   ONCE_TRY(source->connect());
   return source;
 }
@@ -43,22 +43,31 @@ SourceTraits QueueSource::traits() const {
   return {.name = address_.where(),
           .ordered = false,
           .replayable = false,
-          .redelivery_ms_max = -1,
+          .redelivery_ms_max = address_.redelivery_ms_max,
           .lease_ms = -1,
           .delay_ms_max = 0,
-          .unacknowledged_max = address_.prefetch};
+          .unacknowledged_max = looks() ? std::size_t{0} : address_.prefetch};
+}
+
+Status QueueSource::consume(Connection& connection) {
+  const std::string what = "consume the queue " + address_.queue;
+  const std::uint16_t prefetch = looks() ? 0 : address_.prefetch;  // 0: all that there is
+  amqp_basic_qos(connection.get(), Connection::channel, 0, prefetch, 0);
+  ONCE_TRY(connection.answered(what));
+  amqp_basic_consume(connection.get(), Connection::channel, bytes_of(address_.queue),
+                     amqp_empty_bytes, 0, 0, 0, amqp_empty_table);
+  return connection.answered(what);
 }
 
 Status QueueSource::connect() {
   auto connection = ONCE_TRY(Connection::open(address_, "source " + address_.queue, attempts_++));
-  const amqp_connection_state_t handle = connection->get();
-  const amqp_bytes_t queue = bytes_of(address_.queue);
-  const std::string what = "consume the queue " + address_.queue;
-  amqp_basic_qos(handle, Connection::channel, 0, address_.prefetch, 0);
-  ONCE_TRY(connection->answered(what));
-  amqp_basic_consume(handle, Connection::channel, queue, amqp_empty_bytes, 0, 0, 0,
-                     amqp_empty_table);
-  ONCE_TRY(connection->answered(what));
+  if (!looks() || address_.looks) {
+    ONCE_TRY(consume(*connection));
+  } else {
+    amqp_queue_declare(connection->get(), Connection::channel, bytes_of(address_.queue), 1, 0, 0, 0,
+                       amqp_empty_table);
+    ONCE_TRY(connection->answered("find the queue " + address_.queue));
+  }
   const std::lock_guard lock(mutex_);
   if (left_) return fail(Remedy::stop, "left", address_.where() + ": the source was left");
   ++session_;
@@ -97,6 +106,12 @@ Result<Batch> QueueSource::poll(std::size_t count_max, std::int64_t wait_ms) {
     batch.partition = address_.queue;
     return batch;
   }
+  if (looks() && !address_.looks)
+    return fail(Remedy::stop, "config",
+                fmt::format("{}: who looks into a queue takes its messages from its consumers for "
+                            "as long as the look lasts, and each message counts as delivered once "
+                            "more; add look=requeue to the URL to allow it",
+                            address_.where()));
   if (!connection_) ONCE_TRY(connect());
   if (const Status received = receive(count_max, wait_ms); !received) {
     disconnect();
@@ -113,7 +128,8 @@ Result<Batch> QueueSource::poll(std::size_t count_max, std::int64_t wait_ms) {
     return fail(empty.error());
   }
   batch.drained = *empty;
-  if (address_.stop_at_end && *empty && unacknowledged_.empty()) batch.event = Batch::Event::end;
+  if (address_.stop_at_end && *empty && (looks() || unacknowledged_.empty()))
+    batch.event = Batch::Event::end;
   return batch;
 }
 
@@ -196,7 +212,7 @@ Result<bool> QueueSource::is_empty() {
   return empty_answers_ >= empty_answers_needed;
 }
 
-std::vector<std::uint64_t> QueueSource::settle(std::span<const Delivery> deliveries) {
+std::vector<std::uint64_t> QueueSource::unsettled(std::span<const Delivery> deliveries) {
   std::vector<std::uint64_t> tags;
   for (const Delivery& delivery : deliveries) {
     const auto tag = static_cast<std::uint64_t>(delivery.offset);
@@ -211,7 +227,8 @@ std::vector<std::uint64_t> QueueSource::settle(std::span<const Delivery> deliver
 // One acknowledgement covers all up to its tag, if none of them is still worked on; the others are
 // acknowledged one by one.
 Status QueueSource::ack(std::span<const Delivery> done) {
-  const std::vector<std::uint64_t> tags = settle(done);
+  if (looks()) return {};
+  const std::vector<std::uint64_t> tags = unsettled(done);
   std::size_t together = 0;
   auto oldest = unacknowledged_.begin();
   while (together < tags.size() && *oldest == tags[together]) {
@@ -235,8 +252,9 @@ Status QueueSource::ack(std::span<const Delivery> done) {
 }
 
 Status QueueSource::release(std::span<const Delivery> undone, std::int64_t) {
+  if (looks()) return {};
   Status sent;
-  for (const std::uint64_t tag : settle(undone)) {
+  for (const std::uint64_t tag : unsettled(undone)) {
     unacknowledged_.erase(tag);
     sent = connection_->sent(amqp_basic_nack(connection_->get(), Connection::channel, tag, 0, 1),
                              "give back");

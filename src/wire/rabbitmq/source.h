@@ -24,10 +24,15 @@ namespace once::rabbitmq {
 // connection lives: a session is a connection, and tags are counted anew by each. What was lost
 // with a connection is delivered again by the next one, and what was handled then is known by its
 // id. For the poller's thread, except `leave`.
+//
+// Who only looks acknowledges nothing and has everything given back when the source ends. Until
+// then nobody else gets it, and it counts as delivered once more: the URL has to allow that.
 class QueueSource final : public Source {
  public:
+  enum class Purpose : std::uint8_t { consume, look };
+
   // Connects at once: what is wrong with the address is told here.
-  static Result<std::unique_ptr<QueueSource>> open(Address address);
+  static Result<std::unique_ptr<QueueSource>> open(Address address, Purpose purpose);
   QueueSource(const QueueSource&) = delete;
   QueueSource& operator=(const QueueSource&) = delete;
   ~QueueSource() override;
@@ -45,20 +50,22 @@ class QueueSource final : public Source {
  private:
   using Clock = std::chrono::steady_clock;
 
-  explicit QueueSource(Address address) : address_(std::move(address)) {}
+  QueueSource(Address address, Purpose purpose) : address_(std::move(address)), purpose_(purpose) {}
 
+  bool looks() const { return purpose_ == Purpose::look; }
   Status connect();
+  Status consume(Connection& connection);
   void disconnect();
   // Reads what has come, waiting for the first message; unset: nothing is wrong.
   Status receive(std::size_t count_max, std::int64_t wait_ms);
   Status take(Event event);
   Batch batch_of(std::size_t count_max);
   Result<bool> is_empty();
-  // The tags of these deliveries that are ours and of this session, in order; they are not ours
-  // afterwards.
-  std::vector<std::uint64_t> settle(std::span<const Delivery> deliveries);
+  // The tags of these deliveries that are ours, of this session and not settled, in order.
+  std::vector<std::uint64_t> unsettled(std::span<const Delivery> deliveries);
 
   const Address address_;
+  const Purpose purpose_;
   std::unique_ptr<Connection> connection_;  // replaced under mutex_
   std::size_t attempts_ = 0;                // to connect
   std::uint64_t session_ = 0;

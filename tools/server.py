@@ -16,12 +16,12 @@ for --store. The server listens on one address, 127.0.0.1 or --host (for example
 SIGKILL to all its processes; `start` after it recovers; `remove` also takes the directory away.
 `freeze` stops all its processes as they are (SIGSTOP): connections stay open and nothing answers,
 until `thaw`. With --disk (root only) the data are on a file system of that size, which `fill` fills
-to the last byte and `free` relieves. With --tls the server has a
-certificate that DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks
-for the user and the password of the URL (SCRAM or PLAIN), and Pulsar for the token in it. DIR/ctl is the rabbitmqctl of a server of
-RabbitMQ. With --locale the server runs under that locale, which is compiled for it alone (Debian's
-package "locales" has the sources). Exit codes: 0 done, 1 failed, 77 this machine does not have the
-server.
+to the last byte and `free` relieves. With --tls the server has a certificate that
+DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks for the user and
+the password of the URL (SCRAM or PLAIN), and Pulsar for the token in it. DIR/ctl is the rabbitmqctl
+of a server of RabbitMQ. With --locale the server runs under that locale, which is compiled for it
+alone (Debian's package "locales" has the sources). Exit codes: 0 done, 1 failed, 77 this machine
+does not have the server.
 """
 import argparse
 import os

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "audit/same_topic.h"
 
-#include <once/open.h>
-
 #include "audit/looking_url.h"
 #include "base/url.h"
+#include "open/look.h"
 #include "open/shared_topic.h"
 
 namespace once::audit {
@@ -14,7 +13,7 @@ namespace {
 std::string identity_of(const std::string& url) {
   const auto looking = looking_url(url);
   if (!looking) return {};
-  const auto source = open_source(looking->source);
+  const auto source = open_source_to_look(looking->source);
   return source ? (*source)->traits().identity : std::string();
 }
 

@@ -92,8 +92,11 @@ Result<std::string> digest_id(const Delivery& delivery, const std::vector<std::s
   return to_hex(hash.digest128());
 }
 
-// The attribute from the headers of the HTTP and MQTT, Kafka and AMQP bindings of CloudEvents.
+// The attribute from the headers of the HTTP, Kafka and AMQP bindings of CloudEvents. That of MQTT
+// has no prefix, so that only the version tells it from other headers.
 std::string_view cloudevents_header(const Delivery& delivery, std::string_view attribute) {
+  if (delivery.header("specversion") != nullptr)
+    if (const std::string_view* bare = delivery.header(attribute)) return *bare;
   constexpr std::array<std::string_view, 4> prefixes{"ce-", "ce_", "cloudEvents:", "cloudEvents_"};
   for (const HeaderView& header : delivery.headers)
     for (const std::string_view prefix : prefixes)

@@ -206,6 +206,12 @@ TEST(IdRule, cloudevents_come_in_headers_or_in_the_body) {
     delivery.headers = headers;
     expect_no_id("cloudevents", delivery);
   }
+  Delivery delivery = with_body("not looked at");
+  const std::vector<HeaderView> bare{{"id", "7"}, {"source", "/shop"}, {"specversion", "1.0"}};
+  delivery.headers = bare;
+  EXPECT_EQ(id("cloudevents", delivery), "/shop|7") << "as in MQTT";
+  delivery.headers = std::span(bare).first(2);
+  expect_no_id("cloudevents", delivery);
   EXPECT_EQ(id("cloudevents",
                with_body(R"({"specversion":"1.0","id":"7","source":"/shop","data":{"id":1}})")),
             "/shop|7");

@@ -9,6 +9,7 @@
 #include "log/adapter.h"
 #include "store/memory/adapter.h"
 #include "store/sqlite/adapter.h"
+#include "wire/mqtt/adapter.h"
 #ifdef ONCE_WITH_KAFKA
 #include "wire/kafka/adapter.h"
 #endif
@@ -37,6 +38,7 @@ std::span<const Adapter* const> adapters() {
 #ifdef ONCE_WITH_RABBITMQ
       &rabbitmq::adapter(),
 #endif
+      &mqtt::adapter(),
       &sqlite_adapter(),
       &memory_adapter(),
 #ifdef ONCE_WITH_POSTGRES

@@ -2,7 +2,6 @@
 #include "operate/trace.h"
 
 #include <fmt/format.h>
-#include <once/open.h>
 #include <once/outbox.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "base/secrets.h"
 #include "base/url.h"
 #include "model/start_at.h"
+#include "open/look.h"
 #include "operate/later.h"
 #include "operate/message_json.h"
 #include "operate/progress.h"
@@ -169,13 +169,17 @@ class SourceSearch {
   Status run() {
     const audit::LookingUrl url = ONCE_TRY(audit::looking_url(request_.source_url));
     ONCE_TRY(find_ends());
-    const auto source = ONCE_TRY(open_source(ONCE_TRY(audit::url_that_ends(url.source))));
+    const auto source = ONCE_TRY(open_source_to_look(ONCE_TRY(audit::url_that_ends(url.source))));
+    // A queue has no offsets: what it shows is all there is.
+    const bool has_ends = source->traits().replayable;
     constexpr std::int64_t wait_ms = 1000;
-    while (!ends_.empty()) {
+    while (!has_ends || !ends_.empty()) {
       const Batch batch = ONCE_TRY(source->poll(page_count, wait_ms));
       if (batch.event == Batch::Event::end) break;
-      if (batch.event == Batch::Event::assigned) ONCE_TRY(start_at(*source, batch.partition, -1));
-      if (batch.event == Batch::Event::messages) look_through(batch);
+      if (batch.event == Batch::Event::assigned && has_ends)
+        ONCE_TRY(start_at(*source, batch.partition, -1));
+      if (batch.event == Batch::Event::messages)
+        has_ends ? look_through_to_end(batch) : look_through(batch, no_end);
     }
     return {};
   }
@@ -188,19 +192,24 @@ class SourceSearch {
     return {};
   }
 
-  void look_through(const Batch& batch) {
+  void look_through_to_end(const Batch& batch) {
     const auto end = ends_.find(batch.partition);
     if (end == ends_.end()) return;
+    look_through(batch, end->second);
+    if (batch.end_offset >= end->second) ends_.erase(end);
+  }
+
+  void look_through(const Batch& batch, std::int64_t end_offset) {
     for (const Delivery& delivery : batch.deliveries) {
-      if (delivery.offset >= end->second) break;
+      if (delivery.offset >= end_offset) break;
       const auto id = request_.id_rule.id_of(delivery);
       if (id && *id == request_.id) search_.found_in_source(delivery);
     }
     searched_ += static_cast<std::int64_t>(batch.deliveries.size());
     watch_.on_searched(searched_);
-    if (batch.end_offset >= end->second) ends_.erase(end);
   }
 
+  static constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
   Search& search_;
   const TraceRequest& request_;
   const TraceWatch& watch_;

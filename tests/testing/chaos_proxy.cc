@@ -89,7 +89,15 @@ void ChaosProxy::arm(Fault fault) {
   fired_ = false;
 }
 
-void ChaosProxy::cut_all() { ++generation_; }
+void ChaosProxy::cut_all() {
+  clients_first_ = false;
+  ++generation_;
+}
+
+void ChaosProxy::cut_all_behind_clients() {
+  clients_first_ = true;
+  ++generation_;
+}
 
 void ChaosProxy::accept_all() {
   while (!stopping_) {
@@ -103,6 +111,15 @@ void ChaosProxy::accept_all() {
 
 void ChaosProxy::pause() const {
   if (delay_ms_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms_));
+}
+
+// To close a socket while something is unread throws away what was sent through it.
+void ChaosProxy::end_in_peace(int server) const {
+  ::shutdown(server, SHUT_WR);
+  std::array<char, 65536> unread;
+  pollfd ready{server, POLLIN, 0};
+  while (!stopping_ && ::poll(&ready, 1, 1000) > 0)
+    if (::recv(server, unread.data(), unread.size(), 0) <= 0) return;
 }
 
 void ChaosProxy::serve(int client) {
@@ -121,6 +138,10 @@ void ChaosProxy::serve(int client) {
     if (ready[0].revents != 0) open = forward_client(pipe);
     if (open && ready[1].revents != 0) open = forward_server(pipe);
   }
+  pollfd unread{pipe.client, POLLIN, 0};
+  while (open && clients_first_ && ::poll(&unread, 1, 0) > 0) open = forward_client(pipe);
+  if (pipe.server >= 0 && !pipe.broken && (clients_first_ || generation == generation_))
+    end_in_peace(pipe.server);
   ::close(pipe.client);
   if (pipe.server >= 0) ::close(pipe.server);
 }

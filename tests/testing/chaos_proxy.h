@@ -45,6 +45,8 @@ class ChaosProxy {
   void hang_up(bool hanging_up) { hanging_up_ = hanging_up; }
   // Cuts all connections and takes new ones.
   void cut_all();
+  // The same behind everything that clients have sent: only answers are lost.
+  void cut_all_behind_clients();
 
   // How often a client has sent something after an answer, of all connections together: each time
   // it has waited once for the way there and back.
@@ -54,6 +56,7 @@ class ChaosProxy {
   struct Pipe;
   void accept_all();
   void serve(int client);
+  void end_in_peace(int server) const;
   bool forward_client(Pipe& pipe);
   bool forward_server(Pipe& pipe);
   void pause() const;
@@ -65,6 +68,7 @@ class ChaosProxy {
   std::atomic<bool> fired_{false};
   std::atomic<bool> stalled_{false};
   std::atomic<bool> hanging_up_{false};
+  std::atomic<bool> clients_first_{false};
   std::atomic<std::int64_t> delay_ms_{0};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> round_trips_{0};

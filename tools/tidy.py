@@ -412,6 +412,41 @@ def check_mutants(tree):
             yield header, number, f"mutant {mutant} is not in the mutation test (tests/mutation)"
 
 
+# --- tags of errors -----------------------------------------------------------------------------
+
+TAG_USED = re.compile(r'Remedy::\w+,\s*"([a-z_0-9]+)"|tag\s*(?:==|!=|=)\s*"([a-z_0-9]+)"'
+                      r'|error_at\([^,"]+,\s*"([a-z_0-9]+)"')
+TAG_LIST = "docs/errors.md"
+NO_TAGS = ("*_test.cc", "*_testing.h", "src/cli/demo/*", "src/testing/*")
+
+
+def check_tags(tree):
+    """Each tag that an error can have is in the list, with its meaning and what helps."""
+    if TAG_LIST not in tree.names:
+        return
+    listed, used = {}, {}
+    for number, line in enumerate(tree.text(TAG_LIST).splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for tag in re.findall(r"`([a-z_0-9]+)`", cells[0]) if line.startswith("| `") else []:
+            if tag in listed:
+                yield TAG_LIST, number, f"tag {tag} is there twice"
+            listed[tag] = number
+            if len(cells) != 3 or not all(cells):
+                yield TAG_LIST, number, f"tag {tag} needs its meaning and what helps"
+    exempt = set(tree.match(*NO_TAGS))
+    for name in tree.match("src/*.h", "src/*.cc", "include/*.h"):
+        if name in exempt:
+            continue
+        text = tree.text(name)
+        for match in TAG_USED.finditer(text):
+            tag = next(filter(None, match.groups()))
+            used.setdefault(tag, (name, line_of(text, match.start())))
+    for tag in sorted(set(used) - set(listed)):
+        yield used[tag][0], used[tag][1], f"tag {tag} is not in {TAG_LIST}"
+    for tag in sorted(set(listed) - set(used)):
+        yield TAG_LIST, listed[tag], f"tag {tag} is used nowhere"
+
+
 # What is special about the URLs of an adapter is said in its row (src/model/adapter.h).
 SCHEME = re.compile(r'scheme\s*[!=]=\s*"|"\s*[!=]=\s*\w*\.?scheme\b|scheme\.(starts|ends)_with\("|'
                     r'\b\w*url\w*\.starts_with\("\w+:')
@@ -450,7 +485,8 @@ def breaches(root, build=None):
     tree = Tree(root)
     found = []
     for check in (check_sizes, check_try, check_layers, check_markers, check_documents,
-                  check_points, check_mutants, check_schemes, check_format):
+                  check_points, check_mutants, check_schemes, check_tags,
+                  check_format):
         found += check(tree)
     found += check_files(tree, build)
     return sorted(set(found))

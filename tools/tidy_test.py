@@ -126,6 +126,17 @@ class TidyTest(unittest.TestCase):
         self.finds({"src/base/mutant.h": mutant}, "src/base/mutant.h", 2, "nowhere in src")
         self.finds({"src/base/mutant.h": mutant}, "src/base/mutant.h", 2, "mutation test")
 
+    def test_tags_of_errors_are_those_of_the_list(self):
+        page = "# Errors\n\n| `away` | gone | wait |\n"
+        self.assertEqual(self.breaches({"docs/errors.md": page, "src/base/b.cc": SPDX +
+                                        'int b() { return f(Remedy::retry, "away"); }\n'}), [])
+        self.finds({"docs/errors.md": page}, "docs/errors.md", 3, "used nowhere")
+        self.finds({"docs/errors.md": page, "src/base/b.cc": SPDX + "\n" +
+                    'int b() { return f(Remedy::stop,\n                   "odd"); }\n'},
+                   "src/base/b.cc", 3, "tag odd is not in")
+        self.finds({"docs/errors.md": "# Errors\n\n| `away` | gone | |\n"}, "docs/errors.md", 3,
+                   "needs its meaning")
+
     def test_schemes_are_compared_by_adapters_alone(self):
         for line in ('bool f() { return url.scheme == "sea"; }',
                      'bool f() { return url.scheme.starts_with("sea"); }',

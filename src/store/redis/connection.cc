@@ -26,7 +26,7 @@ Result<std::unique_ptr<RedisConnection>> RedisConnection::open(const RedisAddres
                                                                const Endpoint& endpoint) {
   redisContext* const context =
       redisConnectWithTimeout(endpoint.host.c_str(), endpoint.port, time_of(address.connect_ms));
-  if (context == nullptr) return fail(Remedy::retry, "memory", "redis: out of memory");
+  if (context == nullptr) return fail(Remedy::retry, "exhausted", "redis: out of memory");
   std::unique_ptr<RedisConnection> connection(new RedisConnection(context, endpoint));
   if (context->err != 0 || redisSetTimeout(context, time_of(address.answer_ms)) != REDIS_OK)
     return fail(lost_connection(RedisStage::open, connection->where_, "connect", context->errstr));

@@ -184,4 +184,13 @@ Result<std::size_t> Stream::read(char* into, std::size_t size, Deadline deadline
   }
 }
 
+void Stream::finish(Deadline deadline) {
+  std::array<char, 16384> unread;
+  if (::shutdown(descriptor_, SHUT_WR) != 0) return;
+  while (steady_clock::now() < deadline) {
+    const auto count = receive(unread.data(), unread.size(), deadline);
+    if (!count || *count == 0) return;
+  }
+}
+
 }  // namespace once::net

@@ -37,6 +37,10 @@ class Stream {
   // the connection is an error.
   Result<std::size_t> read(char* into, std::size_t size, Deadline deadline);
 
+  // Ends the connection behind what was sent, and waits until the server has ended it too: to close
+  // one while something is unread can throw away what was sent.
+  void finish(Deadline deadline);
+
   int descriptor() const { return descriptor_; }
   std::string name() const;  // HOST:PORT
 

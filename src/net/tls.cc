@@ -40,6 +40,16 @@ std::string complaint() {
 
 tl::unexpected<Error> refuse(const std::string& text) { return fail(Remedy::stop, "denied", text); }
 
+Status use_own(SSL_CTX* context, const TlsOptions& options) {
+  if (options.certificate.empty()) return {};
+  if (SSL_CTX_use_certificate_chain_file(context, options.certificate.c_str()) != 1)
+    return refuse(
+        fmt::format("the certificate in {} cannot be read: {}", options.certificate, complaint()));
+  if (SSL_CTX_use_PrivateKey_file(context, options.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return refuse(fmt::format("the key in {} cannot be used: {}", options.key, complaint()));
+  return {};
+}
+
 int piece_of(std::size_t size) {
   return static_cast<int>(std::min<std::size_t>(size, std::numeric_limits<int>::max()));
 }
@@ -72,6 +82,7 @@ Result<std::unique_ptr<Tls>> Tls::make(const TlsOptions& options, const std::str
   if (loaded != 1)
     return refuse(
         fmt::format("the certificates in {} cannot be read: {}", options.ca, complaint()));
+  ONCE_TRY(use_own(context, options));
   parts->session.reset(SSL_new(context));
   SSL* const session = parts->session.get();
   if (session == nullptr) return refuse("TLS: " + complaint());

@@ -10,9 +10,11 @@
 
 namespace once::net {
 
-// How a server is recognised. There is no way to do without.
+// How a server is recognised, and how we are. There is no way to do without the first.
 struct TlsOptions {
-  std::string ca;  // a file with certificates of authorities; empty: those of the system
+  std::string ca = {};  // a file with certificates of authorities; empty: those of the system
+  std::string certificate = {};  // of ours, in a file; empty: none
+  std::string key = {};          // belongs to it
 };
 
 // One TLS connection as a client, without I/O: what comes from the server is fed in, and what is to

@@ -17,11 +17,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds connect_timeout{5'000};  // of one host, with the server's answer
+constexpr std::int64_t connect_timeout_ms = 5'000;  // of one host, with the server's answer
+// For so long the server may take nothing of what is sent to it.
+constexpr std::int64_t send_timeout_ms = 10'000;
+constexpr std::int64_t goodbye_ms = 500;
+constexpr std::size_t read_bytes = 256u << 10;
 // Of an answer before we know the server.
 constexpr std::size_t answer_bytes_max = 64u << 10;
 
-std::int64_t left_ms(Moment deadline) {
+std::int64_t left_ms(net::Deadline deadline) {
   return std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()).count();
 }
 
@@ -32,26 +36,23 @@ Introduction visitor() {
   return {.client = fmt::format("once{:016x}", random_number()), .clean_start = true};
 }
 
-Link::Link(const Address& address, std::unique_ptr<Stream> stream)
+Link::Link(const Address& address, std::unique_ptr<net::Stream> stream)
     : address_(address),
       stream_(std::move(stream)),
       reader_(answer_bytes_max),
       last_sent_(steady_clock::now()) {}
 
 Result<std::unique_ptr<Link>> Link::open(const Address& address, const Introduction& introduction) {
-  const TlsFiles files{address.ca, address.certificate, address.key};
+  std::optional<net::TlsOptions> tls;
+  if (address.tls) tls = {.ca = address.ca, .certificate = address.certificate, .key = address.key};
   std::optional<Error> last;
   for (const Endpoint& host : address.hosts) {
-    const Moment deadline = steady_clock::now() + connect_timeout;
-    auto stream = Stream::connect(host, address.tls ? &files : nullptr, deadline);
+    const net::Deadline deadline = net::in_ms(connect_timeout_ms);
+    auto stream = net::Stream::connect(host, tls, deadline);
     if (!stream) {
-      Error why = std::move(stream).error();
-      const std::string text = fmt::format("{}: {}", shown_endpoint(host), why.text);
-      if (why.remedy != Remedy::retry) {
-        why.text = fmt::format("{}: cannot connect: {}", address.where(), text);
-        return fail(std::move(why));
-      }
-      last = error_away(address.where(), "connect", text);
+      last = std::move(stream).error();
+      last->text = fmt::format("{}: {}", address.where(), last->text);
+      if (last->remedy != Remedy::retry) break;
       continue;
     }
     std::unique_ptr<Link> link(new Link(address, std::move(*stream)));
@@ -63,7 +64,7 @@ Result<std::unique_ptr<Link>> Link::open(const Address& address, const Introduct
   return fail(std::move(*last));
 }
 
-Status Link::introduce(const Introduction& introduction, Moment deadline) {
+Status Link::introduce(const Introduction& introduction, net::Deadline deadline) {
   Connect connect{.version = address_.version,
                   .clean_start = introduction.clean_start,
                   .keep_alive_s = introduction.keep_alive_s,
@@ -125,7 +126,7 @@ Status Link::accepted(const Introduction& introduction, const Connack& connack) 
 Status Link::send(std::string_view packets) {
   if (packets.empty()) return {};
   last_sent_ = steady_clock::now();
-  const Status written = stream_->write(packets);
+  const Status written = stream_->write(packets, net::in_ms(send_timeout_ms));
   if (!written) return fail(failed(written.error()));
   return {};
 }
@@ -137,27 +138,24 @@ Result<std::optional<Frame>> Link::cut() {
 }
 
 Result<std::optional<Frame>> Link::next(std::int64_t wait_ms) {
-  const Moment deadline = steady_clock::now() + milliseconds(wait_ms);
+  const net::Deadline deadline = net::in_ms(wait_ms);
+  arrived_.resize(read_bytes);
   while (true) {
     if (auto frame = ONCE_TRY(cut())) return frame;
-    const Status flushed = stream_->flush();
-    if (!flushed) return fail(failed(flushed.error()));
-    arrived_.clear();
-    const Status read = stream_->read(arrived_);
-    if (!read) return fail(failed(read.error()));
-    if (!arrived_.empty()) {
+    // Not beyond the time of the next ping.
+    const std::int64_t piece_ms = std::min<std::int64_t>(left_ms(deadline), 1'000);
+    const auto count = stream_->read(arrived_.data(), arrived_.size(), net::in_ms(piece_ms));
+    if (!count) return fail(failed(count.error()));
+    if (*count > 0) {
       pinged_.reset();
-      reader_.add(arrived_);
+      reader_.add({arrived_.data(), *count});
       continue;
     }
     ONCE_TRY(keep_alive());
     if (pinged_ && steady_clock::now() - *pinged_ > seconds(limits_.keep_alive_s))
       return fail(error_away(address_.where(), "hear from the server",
                              fmt::format("no answer for {} s", limits_.keep_alive_s)));
-    const std::int64_t left = left_ms(deadline);
-    if (left <= 0) return std::optional<Frame>();
-    // Not beyond the time of the next ping.
-    stream_->wait(std::min<std::int64_t>(left, 1'000));
+    if (left_ms(deadline) <= 0) return std::optional<Frame>();
   }
 }
 
@@ -184,7 +182,6 @@ Error Link::ended_by(const Disconnect& disconnect) const {
 }
 
 Error Link::failed(const Error& why) const {
-  if (why.tag == "away") return error_away(address_.where(), "go on", why.text);
   return {why.remedy, why.tag, fmt::format("{}: {}", address_.where(), why.text), std::nullopt};
 }
 
@@ -193,7 +190,7 @@ void Link::close(Session session) {
   Disconnect disconnect;
   if (session == Session::ends) disconnect.properties = {{PropertyId::session_expiry, 0}};
   encode(disconnect, address_.version, packet);
-  if (stream_->write(packet)) stream_->finish(500);
+  if (stream_->write(packet, net::in_ms(goodbye_ms))) stream_->finish(net::in_ms(goodbye_ms));
 }
 
 }  // namespace once::mqtt

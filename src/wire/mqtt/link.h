@@ -10,11 +10,13 @@
 #include <string>
 #include <string_view>
 
+#include "net/stream.h"
 #include "wire/mqtt/address.h"
 #include "wire/mqtt/packet.h"
-#include "wire/mqtt/stream.h"
 
 namespace once::mqtt {
+
+using Moment = std::chrono::steady_clock::time_point;
 
 // How a client introduces itself.
 struct Introduction {
@@ -50,7 +52,6 @@ class Link {
 
   const ServerLimits& limits() const { return limits_; }
   Status send(std::string_view packets);
-  bool all_sent() const { return stream_->flushed(); }
   // The next packet, waiting up to `wait_ms` for it; nothing if none came.
   Result<std::optional<Frame>> next(std::int64_t wait_ms);
   // Keeps a connection alive that is not read from at present.
@@ -65,16 +66,16 @@ class Link {
   void close(Session session = Session::stays);
 
  private:
-  Link(const Address& address, std::unique_ptr<Stream> stream);
-  Status introduce(const Introduction& introduction, Moment deadline);
+  Link(const Address& address, std::unique_ptr<net::Stream> stream);
+  Status introduce(const Introduction& introduction, net::Deadline deadline);
   Status accepted(const Introduction& introduction, const Connack& connack);
   Result<std::optional<Frame>> cut();
 
   const Address& address_;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<net::Stream> stream_;
   FrameReader reader_;
   ServerLimits limits_;
-  std::string arrived_;  // only to keep its memory
+  std::string arrived_;  // room for what is read
   Moment last_sent_;
   std::uint64_t pings_ = 0;
   std::optional<Moment> pinged_;  // and nothing was heard since

@@ -125,11 +125,11 @@ void MqttSink::notice_end() {
 Status MqttSink::fly(Flight& flight) {
   const std::size_t window = std::min<std::size_t>(link_->limits().receive_maximum, under_way_max);
   steady_clock::time_point heard = steady_clock::now();
-  while (!flight.done() || !link_->all_sent()) {
+  while (!flight.done()) {
     std::string packets;
-    if (link_->all_sent()) flight.next(packet_bytes_max_, window, packets);
+    flight.next(packet_bytes_max_, window, packets);
     ONCE_TRY(link_->send(packets));
-    if (flight.done() && link_->all_sent()) return {};
+    if (flight.done()) return {};
     if (ONCE_TRY(take_answers(flight, packets.empty()))) {
       heard = steady_clock::now();
     } else if (steady_clock::now() - heard > patience) {

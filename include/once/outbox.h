@@ -96,6 +96,8 @@ struct RelayOptions {
   std::int64_t lease_ms = 5'000;
   std::string owner = {};  // names this relay to the others; empty: host and process
   Observer observer = {};  // told what happens to the relay, see observe.h
+  // As in PipelineOptions, for the reasons of rows that are parked.
+  std::function<std::string(std::string_view)> redact = {};
 };
 
 struct RelayState {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace once {
 
@@ -73,6 +74,10 @@ struct PipelineOptions {
   // The outbox destination that gets a copy of every message that is parked, in the transaction
   // that parks it (docs/operating.md lists its headers). Empty: none.
   std::string park_to = {};
+  // Takes secrets out of reasons (of rejected, parked and retried messages, which may be errors of
+  // servers that quote a value) before they are stored, sent or told. Called by any thread. Unset:
+  // they stay as they are.
+  std::function<std::string(std::string_view)> redact = {};
 };
 
 // The promise that a combination of source, store, options and destinations of emitted messages

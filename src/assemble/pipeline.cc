@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/secrets.h"
 #include "base/url.h"
 #include "open/look.h"
 #include "open/shared_topic.h"
@@ -75,12 +76,23 @@ Result<Parts> open_parts(const Plan& plan, operate::Patience& patience, OpenSour
   return parts;
 }
 
+// What a server quotes of a secret is stored nowhere, and sent nowhere.
+PipelineOptions options_of(const Plan& plan) {
+  PipelineOptions options = plan.options;
+  Secrets secrets;
+  plan.teach(secrets);
+  options.redact = [secrets = std::move(secrets)](std::string_view text) {
+    return secrets.redacted(text);
+  };
+  return options;
+}
+
 operate::Job job_of(const Plan& plan, const Parts& parts) {
   operate::Job job{.name = plan.file,
                    .source = *parts.source,
                    .store = *parts.store.store,
                    .handler = handler_of(parts.recipe),
-                   .options = plan.options,
+                   .options = options_of(plan),
                    .source_url = plan.source_url,
                    .store_url = plan.store_url,
                    .relay_name = plan.relay_name,
@@ -155,8 +167,8 @@ operate::Json json_of(const Plan& plan, const Checked& checked) {
 Result<std::vector<Rehearsed>> rehearse(const Plan& plan, std::size_t count,
                                         operate::Patience& patience, SharedStores& stores) {
   const Parts parts = ONCE_TRY(open_parts(plan, patience, open_source_to_look, stores));
-  return once::rehearse(*parts.source, *parts.store.store, handler_of(parts.recipe), plan.options,
-                        count);
+  return once::rehearse(*parts.source, *parts.store.store, handler_of(parts.recipe),
+                        options_of(plan), count);
 }
 
 }  // namespace once::assemble

@@ -56,10 +56,12 @@ bool has_credentials(std::string_view rest) {
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
+  // Those that people write by mistake, too: `passwort`, `pasword`.
   constexpr std::array<std::string_view, 9> marks{
-      "password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "jaas", ".pem"};
+      "passw", "pasw", "passphrase", "pwd", "secret", "token", "credential", "jaas", ".pem"};
   const std::string small = lower(name);
-  return std::any_of(marks.begin(), marks.end(),
+  return small == "pass" || small == "pw" ||
+         std::any_of(marks.begin(), marks.end(),
                      [&](std::string_view mark) { return small.find(mark) != std::string::npos; });
 }
 
@@ -90,6 +92,13 @@ void Secrets::learn(std::string_view address) {
     learn_parameters(rest.substr(question + 1), '&', shown);
   // What stands before the first = of a URL is not the name of a parameter.
   if (scheme_bytes(address) == 0) learn_parameters(address, ' ', shown);
+}
+
+void Secrets::learn_shape(std::string_view address) {
+  const std::size_t question = address.find('?');
+  if (question == std::string_view::npos || address.find('=', question) == std::string_view::npos)
+    return;
+  instead_of_.emplace(address, shown_url(address));
 }
 
 void Secrets::learn_parameters(std::string_view text, char separator, std::string_view shown) {

@@ -19,6 +19,10 @@ class Secrets {
   // password and its parameters with the name of a secret are secret, and so is the whole of it.
   void learn(std::string_view address);
 
+  // An address that stands where none is expected, so that nobody knows its parameters: where the
+  // whole of it is repeated, it is shown without their values.
+  void learn_shape(std::string_view address);
+
   // A value that is shown as `instead`. Short ones would be found everywhere and are left alone.
   void learn_value(std::string_view value, std::string instead);
 

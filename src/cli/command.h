@@ -34,6 +34,7 @@ void add_claims(const Command& app, Context& context);
 void add_position(const Command& app, Context& context);
 void add_horizon(const Command& app, Context& context);
 void add_scope(const Command& app, Context& context);
+void add_operations(const Command& app, Context& context);
 void add_help(const Command& app, Context& context);
 void add_demo(const Command& app, Context& context);
 void add_completion(const Command& app, Context& context);

@@ -168,6 +168,7 @@ Status prepare(const Plan& plan, std::string_view stem, std::vector<std::string>
 }
 
 Result<int> init(const InitFlags& flags, Output& output) {
+  output.secrets.learn_shape(flags.story);
   if (flags.story.empty()) return list_stories(output);
   const std::vector<std::string_view> known = story_names();
   if (std::find(known.begin(), known.end(), flags.story) == known.end())

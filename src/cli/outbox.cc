@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
@@ -23,6 +24,7 @@ struct OutboxFlags {
   operate::EmitSelection chosen;
   std::string reason;
   bool pending = false;
+  std::size_t limit = 100;  // of each destination
   bool dry_run = false;
   bool force = false;
 };
@@ -37,13 +39,32 @@ Result<int> list(const OutboxFlags& flags, Output& output) {
     json.push_back(operate::json_of(at));
     table.row({at.name, count_text(at.pending) + (at.more_pending ? "+" : ""),
                count_text(at.parked), grouped(at.restarts), at.sender,
-               at.trouble.empty() ? "" : "diverged"});
+               at.has_diverged ? "diverged" : at.trouble});
   }
   write_list(output, json, table, "nothing was ever emitted from this store");
   return exit_ok;
 }
 
+Result<int> show_pending(const OutboxFlags& flags, Output& output) {
+  if (flags.chosen.all || !flags.chosen.numbers.empty())
+    return fail_usage("--pending shows what waits, of one --destination NAME or of all");
+  Books books = ONCE_TRY(flags.books.open());
+  Json json = Json::array();
+  Table table({"number", "destination", "partition", "sequence", "id"});
+  for (const operate::PendingEmit& emit :
+       ONCE_TRY(operate::pending_emits(books, flags.chosen.destination, flags.limit))) {
+    json.push_back(operate::json_of(emit));
+    const auto& route = emit.row.route;
+    table.row({fmt::format("{}", emit.row.number), emit.destination,
+               route ? fmt::format("{}", route->partition) : "",
+               route ? fmt::format("{}", route->sequence) : "", text_of_id(emit.row.message.id)});
+  }
+  write_list(output, json, table, "nothing is pending in the outbox");
+  return exit_ok;
+}
+
 Result<int> show(const OutboxFlags& flags, Output& output) {
+  if (flags.pending) return show_pending(flags, output);
   Books books = ONCE_TRY(flags.books.open());
   operate::EmitSelection asked = flags.chosen;
   asked.all = asked.ways() == 0;
@@ -119,7 +140,7 @@ Result<int> drop(const OutboxFlags& flags, Output& output) {
   if (flags.pending) return drop_pending(flags, output);
   ONCE_TRY(check_selection(flags));
   Books books = ONCE_TRY(flags.books.open());
-  const auto rows = ONCE_TRY(operate::parked_emits(books, flags.chosen));
+  const auto rows = ONCE_TRY(operate::emits_to_change(books, flags.chosen));
   if (flags.dry_run) {
     tell_dry_run(output, fmt::format("{} parked messages", count_text(rows.size())));
     if (output.json())
@@ -137,7 +158,7 @@ Result<int> drop(const OutboxFlags& flags, Output& output) {
 Result<int> retry(const OutboxFlags& flags, Output& output) {
   ONCE_TRY(check_selection(flags));
   Books books = ONCE_TRY(flags.books.open());
-  const auto rows = ONCE_TRY(operate::parked_emits(books, flags.chosen));
+  const auto rows = ONCE_TRY(operate::emits_to_change(books, flags.chosen));
   ONCE_TRY(operate::retry_emits(books, rows, flags.reason));
   tell_done(output, "retry", rows);
   return exit_ok;
@@ -199,9 +220,15 @@ void add_outbox(const Command& app, Context& context) {
   const Command shown_rows = add_verb(outbox, context, flags, "show",
                                       "Show parked messages, or a whole one by its number", show);
   add_numbers(shown_rows, flags);
+  shown_rows.add_flag("--pending", flags->pending,
+                      "What waits to be sent, instead of what is parked");
+  shown_rows.add_option("--limit", flags->limit, "With --pending: how many of each destination; 100")
+      .check(whole_number(1, 10'000))
+      .value_text("N");
   shown_rows.footer(
       "Examples:\n  once outbox show --store sqlite:shop.db\n"
-      "  once outbox show 3 --store sqlite:shop.db -o json");
+      "  once outbox show 3 --store sqlite:shop.db -o json\n"
+      "  once outbox show --pending --store sqlite:shop.db");
   const Command dropped =
       add_verb(outbox, context, flags, "drop",
                "Give messages up that are parked, or pending: they are never sent", drop);

@@ -43,7 +43,10 @@ std::string version_text() { return fmt::format("once {} ({})", ONCE_VERSION, ON
 int answer_parse_failure(const Command& program, Context& context, std::span<char* const> arguments,
                          const ParseFailure& failure) {
   // Nobody knows what was meant as what: each may be an address without a scheme.
-  for (const std::string_view argument : arguments) context.output.secrets.learn(argument);
+  for (const std::string_view argument : arguments) {
+    context.output.secrets.learn(argument);
+    context.output.secrets.learn_shape(argument);
+  }
   context.output.complain(
       Error{Remedy::stop, "usage", explain(program.text(), arguments, failure), std::nullopt});
   return exit_usage;
@@ -92,6 +95,7 @@ void add_help(const Command& app, Context& context) {
       const CommandText program = app.text();
       const CommandText* shown = &program;
       for (const std::string& word : *words) {
+        context.output.secrets.learn_shape(word);
         const CommandText* next = find_command(*shown, word);
         if (next == nullptr) return fail_usage(no_such_command(*shown, word));
         shown = next;

@@ -139,6 +139,7 @@ std::string read_stdin() {
 }
 
 Result<int> run_file(const RunFlags& flags, Output& output) {
+  output.secrets.learn_shape(flags.path);  // it may be a URL by mistake
   set_log(flags.running, output);
   if (flags.check && flags.try_count > 0) return fail_usage("--check and --try exclude each other");
   std::vector<Plan> all = ONCE_TRY(

@@ -54,7 +54,7 @@ Table destinations_table(const operate::StoreStatus& status) {
     table.row({destination.name,
                count_text(destination.pending) + (destination.more_pending ? "+" : ""),
                count_text(destination.parked), destination.sender,
-               destination.trouble.empty() ? "" : "diverged"});
+               destination.has_diverged ? "diverged" : destination.trouble});
   return table;
 }
 

@@ -223,8 +223,8 @@ Result<Plan> parse_pipeline(const TomlTable& root, const TomlTable& shared) {
   plan.file = root.file().name;
   plan.options.scope = ONCE_TRY(root.required_text(
       "scope", "a name for who remembers, one per consumer purpose, for example \"points\""));
-  if (plan.options.scope.size() > name_bytes_max)
-    return root.refuse("scope", fmt::format("has more than {} bytes", name_bytes_max));
+  if (const Status writable = check_scope(plan.options.scope); !writable)
+    return root.refuse("scope", fmt::format("cannot be used: {}", writable.error().text));
   ONCE_TRY(parse_source(root, plan));
   ONCE_TRY(parse_store(owner_of("store"), plan));
   ONCE_TRY(parse_run(owner_of("run"), plan));

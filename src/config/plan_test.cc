@@ -80,6 +80,14 @@ TEST(Plan, what_cannot_be_parked_or_put_off_is_refused) {
             std::string::npos);
 }
 
+TEST(Plan, a_scope_that_no_command_could_name_is_refused_where_it_stands) {
+  const auto read = parse_plans("scope = \"a\\nb\"\n[source]\nurl = \"file:a\"\nid = \"key\"\n",
+                                "p.toml", [](const std::string&) { return std::nullopt; });
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().text.find("p.toml:1:"), std::string::npos) << read.error().text;
+  EXPECT_NE(read.error().text.find("has a control character"), std::string::npos);
+}
+
 TEST(Plan, every_option_is_taken) {
   const std::string text = std::string(whole) + R"(
 [run]

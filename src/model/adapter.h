@@ -43,6 +43,9 @@ struct Adapter {
   Result<std::unique_ptr<Sink>> (*sink)(std::string_view url) = nullptr;
   // What the sink promises, without opening it; there if `sink` is.
   Result<SinkTraits> (*sink_traits)(std::string_view url) = nullptr;
+  // What the sink would refuse when it is used; writes nothing. Missing: nothing more than opening
+  // it does.
+  Status (*sink_check)(std::string_view url) = nullptr;
   // A topic has one writer at a time, who holds a lock: the relays of a process share it.
   bool has_one_writer = false;
 

@@ -181,7 +181,7 @@ std::string_view force_action(ClaimState to) {
 }
 
 Error missing_claim(std::string_view scope, std::string_view id) {
-  return {Remedy::stop, "missing", fmt::format("scope \"{}\" has no claim \"{}\"", scope, id),
+  return {Remedy::stop, "not_known", fmt::format("scope \"{}\" has no claim \"{}\"", scope, id),
           std::nullopt};
 }
 

@@ -66,6 +66,7 @@ struct Summary {
   bool sets_only_variables = false;    // SET @name = ..., @other = ...
   bool names_hiding_setting = false;   // as a text
   bool has_statement_comment = false;  // /*! ... */, which MySQL runs
+  bool has_escaped_name = false;       // U&"...", whose table nobody looks up
 
   bool has(std::string_view word) const {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -129,8 +130,13 @@ Summary summary_of(std::string_view statement, SqlDialect dialect) {
   Summary made;
   SetTargets targets;
   std::size_t signs = 0;  // @ in a row, just before
+  std::string before;     // the last two pieces
   split_sql(statement, syntax, [&](SqlPiece piece, std::string_view text) {
     targets.take(piece, text);
+    made.has_escaped_name = made.has_escaped_name || (before.ends_with("u&") && text[0] == '"');
+    before = lower(text.size() == 1
+                       ? before.substr(before.empty() ? 0 : before.size() - 1) + std::string(text)
+                       : std::string());
     const bool is_variable = signs == 1;
     signs = text == "@" ? signs + 1 : 0;
     made.has_variables = made.has_variables || signs > 0;
@@ -216,6 +222,8 @@ std::string reason_to_refuse(const Summary& it, SqlDialect dialect) {
     return "on MySQL and MariaDB a handler may only SELECT, INSERT, UPDATE, DELETE, REPLACE, CALL, "
            "DO, SET user variables and use temporary tables: most of the rest commits the "
            "transaction; do it from outside";
+  if (dialect == SqlDialect::postgresql && it.has_escaped_name)
+    return "names with Unicode escapes (U&\"...\") are not looked up; write the characters";
   if (dialect == SqlDialect::postgresql && it.has("set_config") && it.names_hiding_setting)
     return "with it the tables of Once may not be found; write the schema before the names of "
            "your tables, or set it for the role";

@@ -143,6 +143,19 @@ TEST(HandlerStatement, may_not_make_the_books_hard_to_find_on_postgresql) {
   EXPECT_TRUE(check_handler_statement("SELECT 'role' FROM t", postgres));
 }
 
+TEST(HandlerStatement, names_with_unicode_escapes_are_refused_on_postgresql) {
+  for (const char* text :
+       {"INSERT INTO U&\"f\\0061st\" VALUES (1)", "UPDATE u&\"fast\" SET a = 1"}) {
+    const Status refused = check_handler_statement(text, postgres);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_NE(refused.error().text.find("Unicode escapes"), std::string::npos);
+  }
+  for (const char* text : {"UPDATE t SET a = u & \"b\"", "UPDATE t SET a = U&'x'",
+                           "UPDATE \"u&\" SET a = 1", "UPDATE t SET a = b&\"c\""})
+    EXPECT_TRUE(check_handler_statement(text, postgres)) << text;
+  EXPECT_TRUE(check_handler_statement("UPDATE t SET a = u&\"b\"", sqlite));
+}
+
 TEST(HandlerStatement, the_reason_is_the_one_that_holds) {
   const auto reason = [](const char* text) {
     return check_handler_statement(text, mysql).error().text;

@@ -2,6 +2,7 @@
 #include "model/ledger.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <array>
 
@@ -19,6 +20,17 @@ Status check_length(std::string_view what, std::string_view name) {
   return {};
 }
 
+// Whether a person can write a name on a command line: C0, DEL and C1 are control characters.
+bool is_writable(std::string_view name) {
+  if (!simdjson::validate_utf8(name.data(), name.size())) return false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(name[i]);
+    const auto next = i + 1 < name.size() ? static_cast<unsigned char>(name[i + 1]) : 0;
+    if (byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0)) return false;
+  }
+  return true;
+}
+
 Status check_name(std::string_view what, std::string_view name) {
   if (name.empty())
     return fail(Remedy::stop, "config", fmt::format("the {} is empty; give it a name", what));
@@ -27,7 +39,13 @@ Status check_name(std::string_view what, std::string_view name) {
 
 }  // namespace
 
-Status check_scope(std::string_view scope) { return check_name("scope", scope); }
+Status check_scope(std::string_view scope) {
+  ONCE_TRY(check_name("scope", scope));
+  if (is_writable(scope)) return {};
+  return fail(Remedy::stop, "config",
+              "the scope is not UTF-8 or has a control character in it (a line break, a tab): no "
+              "command could name it; choose another name");
+}
 Status check_partition(std::string_view partition) { return check_name("partition", partition); }
 Status check_destination(std::string_view destination) {
   return check_name("destination", destination);
@@ -174,12 +192,12 @@ std::string_view log_scope_of(const Correction& correction, std::string_view sco
 }
 
 Error missing_id(std::string_view scope, std::string_view id) {
-  return {Remedy::stop, "missing",
+  return {Remedy::stop, "not_known",
           fmt::format("scope \"{}\" has no id \"{}\" in its ledger", scope, id), std::nullopt};
 }
 
 Error missing_parked(std::string_view scope, std::int64_t number) {
-  return {Remedy::stop, "missing",
+  return {Remedy::stop, "not_known",
           fmt::format("scope \"{}\" has no parked message {}; nothing was changed", scope, number),
           std::nullopt};
 }
@@ -192,7 +210,7 @@ std::string force_note(const LedgerRecord& was, std::string_view reason) {
 
 Error missing_deferred(std::string_view scope, std::int64_t number) {
   return {
-      Remedy::stop, "missing",
+      Remedy::stop, "not_known",
       fmt::format("scope \"{}\" has no message {} that waits; nothing was changed", scope, number),
       std::nullopt};
 }

@@ -44,6 +44,10 @@ Error replaced_destination_error(std::string_view destination, const Error& gone
 // so that a restart can be told from one by mistake. A restart makes it out of date.
 std::string diverged_role(std::int64_t restarts);
 
+// In the same way where it cannot send for another reason that a person has to remove, such as a
+// topic that does not exist.
+inline constexpr std::string_view blocked_role = "cannot send: ";
+
 // What `Outbox::assign` is given fits together.
 Status check_assign(std::span<const std::int64_t> numbers,
                     std::span<const std::uint32_t> partitions,

@@ -46,6 +46,10 @@ struct LookedAtStore {
 // the store is no file. A slip in a path is found by it, since a run makes the file.
 [[nodiscard]] std::string missing_file_of(std::string_view url);
 
+// What a sink would refuse when it is used, such as a setting that its broker does not allow; opens
+// and writes nothing.
+[[nodiscard]] Status check_sink_at(std::string_view url);
+
 // What a person should know about the libraries behind a URL, whatever the topic is: worth a look
 // before something is set up, not at every start.
 [[nodiscard]] std::vector<std::string> advice_about(std::string_view url);

@@ -81,6 +81,11 @@ std::string missing_file_of(std::string_view text) {
   return absolute_path(url->path);
 }
 
+Status check_sink_at(std::string_view url) {
+  const Adapter& adapter = *ONCE_TRY(adapter_of(url, "sink", can_write));
+  return adapter.sink_check != nullptr ? adapter.sink_check(url) : Status();
+}
+
 std::vector<std::string> advice_about(std::string_view url) {
   const auto adapter = adapter_of(url, "adapter", [](const Adapter&) { return true; });
   if (!adapter || (*adapter)->advice == nullptr) return {};

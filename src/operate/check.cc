@@ -35,12 +35,16 @@ Status check_loop(const Job& job, const Destination& destination) {
                           destination.origin, shown_url(destination.url), topic));
 }
 
-Status check_destination_of(const Destination& destination) {
-  const auto topic = describe_topic_at(destination.url);
-  if (topic) return {};
-  Error error = topic.error();
+Status at_destination(const Destination& destination, const Status& found) {
+  if (found) return {};
+  Error error = found.error();
   error.text = fmt::format("{}: {}", destination.origin, error.text);
   return fail(std::move(error));
+}
+
+Status check_destination_of(const Destination& destination) {
+  const auto topic = describe_topic_at(destination.url);
+  return at_destination(destination, topic ? Status() : fail(topic.error()));
 }
 
 // A topic that is missing at the start is taken for a slip, unless messages wait for it already: it
@@ -158,9 +162,15 @@ class WitnessReading {
   std::map<std::string, WitnessCheck, std::less<>> open_;
 };
 
-Status check_positions(const Job& job, const ScopeRecord& scope, Findings& findings) {
+// Damage of the topic is found here, before anything was read of it, too.
+Result<TopicExtents> extents_of_source(const Job& job) {
+  if (job.source_url.empty() || !job.source.traits().replayable) return TopicExtents();
+  return topic_extents(job.source_url);
+}
+
+Status check_positions(const Job& job, const ScopeRecord& scope, const TopicExtents& extents,
+                       Findings& findings) {
   if (scope.partitions.empty() || job.source_url.empty()) return {};
-  const TopicExtents extents = ONCE_TRY(topic_extents(job.source_url));
   const std::string identity = job.source.traits().identity;
   for (const PartitionRecord& record : scope.partitions) {
     if (is_other_source(record.source_identity, identity))
@@ -193,11 +203,14 @@ Status find_troubles(const Job& job, Findings& findings) {
 Result<Findings> find(const Job& job) {
   Findings findings;
   ONCE_TRY(check_start(job));
-  for (const Destination& destination : job.destinations)
+  for (const Destination& destination : job.destinations) {
     ONCE_TRY(check_destination_of(destination));
+    ONCE_TRY(at_destination(destination, check_sink_at(destination.url)));
+  }
+  const TopicExtents extents = ONCE_TRY(extents_of_source(job));
   if (job.store.records() == nullptr) return findings;
   const ScopeRecord scope = ONCE_TRY(job.store.records()->describe(job.options.scope));
-  ONCE_TRY(check_positions(job, scope, findings));
+  ONCE_TRY(check_positions(job, scope, extents, findings));
   ONCE_TRY(find_troubles(job, findings));
   return findings;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operate/later.h"
 
+#include "operate/failure.h"
+
 namespace once::operate {
 namespace {
 
@@ -25,6 +27,8 @@ Result<std::vector<std::int64_t>> numbers_in(Books& books, Deferrals& deferrals,
   ONCE_TRY(
       for_each_waiting(deferrals, ONCE_TRY(books.scope_to_change()),
                        [&](const DeferredRecord& record) { numbers.push_back(record.number); }));
+  if (numbers.empty())
+    return fail_not_known("nothing selected: no message waits; nothing was changed");
   return numbers;
 }
 

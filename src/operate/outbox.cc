@@ -12,6 +12,7 @@
 #include "model/route.h"
 #include "operate/claims.h"
 #include "operate/failure.h"
+#include "operate/message_json.h"
 
 namespace once::operate {
 namespace {
@@ -39,11 +40,20 @@ tl::unexpected<Error> unknown_destination(Books& books, const std::string& name,
                                     books.store().traits().name, name, fmt::join(names, ", ")));
 }
 
-// A relay that finds its destination diverged gives its role back with what it has found.
-std::string trouble_in(const RoleHolder& holder, std::int64_t restarts) {
-  const std::string diverged = diverged_role(restarts);
-  if (!holder.process.empty() || !holder.reason.starts_with(diverged)) return {};
-  return holder.reason.substr(diverged.size());
+// A relay that cannot send to its destination gives its role back with what it has found.
+std::string reported_in(const RoleHolder& holder, std::string_view prefix) {
+  if (!holder.process.empty() || !holder.reason.starts_with(prefix)) return {};
+  return holder.reason.substr(prefix.size());
+}
+
+struct Trouble {
+  std::string text;
+  bool has_diverged = false;
+};
+Trouble trouble_in(const RoleHolder& holder, std::int64_t restarts) {
+  std::string diverged = reported_in(holder, diverged_role(restarts));
+  if (!diverged.empty()) return {std::move(diverged), true};
+  return {reported_in(holder, blocked_role), false};
 }
 
 Result<DestinationRecord> find_destination(Books& books, const std::string& name) {
@@ -78,7 +88,9 @@ Result<std::vector<DestinationRecord>> destinations_in(Books& books) {
   for (auto& [name, destination] : found) {
     RoleHolder holder = ONCE_TRY(role_holder(*ONCE_TRY(books.claims()), relay_scope, name));
     destination.is_sent_to = !holder.process.empty() && holder.lease_until_ms > relay.now_ms;
-    destination.trouble = trouble_in(holder, destination.restarts);
+    Trouble trouble = trouble_in(holder, destination.restarts);
+    destination.trouble = std::move(trouble.text);
+    destination.has_diverged = trouble.has_diverged;
     destination.sender = std::move(holder.process);
     destination.name = name;
     all.push_back(std::move(destination));
@@ -93,7 +105,7 @@ Result<std::string> trouble_at(Store& store, const std::string& name) {
   std::int64_t restarts = 0;
   for (const PartitionRecord& known : relay.partitions)
     if (known.partition == name) restarts = known.position.offset + 1;
-  return trouble_in(holder, restarts);
+  return trouble_in(holder, restarts).text;
 }
 
 int EmitSelection::ways() const {
@@ -110,6 +122,27 @@ Result<std::vector<ParkedRecord>> parked_emits(Books& books, const EmitSelection
       return fail_not_known(fmt::format(
           "no message {} is parked in the outbox; `once outbox show` lists them", number));
   return rows;
+}
+
+Result<std::vector<ParkedRecord>> emits_to_change(Books& books, const EmitSelection& selection) {
+  auto rows = ONCE_TRY(parked_emits(books, selection));
+  if (!rows.empty()) return rows;
+  return fail_not_known(
+      fmt::format("nothing selected: no message is parked in the outbox{}; nothing was changed",
+                  selection.all ? "" : fmt::format(" for \"{}\"", selection.destination)));
+}
+
+Result<std::vector<PendingEmit>> pending_emits(Books& books, const std::string& name,
+                                               std::size_t count_max) {
+  Outbox* outbox = ONCE_TRY(books.outbox());
+  if (!name.empty()) ONCE_TRY(find_destination(books, name));
+  std::vector<PendingEmit> found;
+  for (const std::string& destination : ONCE_TRY(outbox->destinations())) {
+    if (!name.empty() && destination != name) continue;
+    for (OutboxRow& row : ONCE_TRY(outbox->pending(destination, count_max)))
+      found.push_back({destination, std::move(row)});
+  }
+  return found;
 }
 
 std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows) {
@@ -137,8 +170,10 @@ Result<DestinationRecord> drop_pending(Books& books, const std::string& name,
                                        const std::string& reason, bool only_look) {
   Repairs* repairs = ONCE_TRY(books.repairs());
   DestinationRecord found = ONCE_TRY(find_destination(books, name));
-  if (!only_look && found.pending > 0)
-    ONCE_TRY(repairs->correct(relay_scope, DropPending{name}, reason));
+  if (found.pending == 0)
+    return fail_not_known(fmt::format(
+        "nothing selected: no message is pending for \"{}\"; nothing was changed", name));
+  if (!only_look) ONCE_TRY(repairs->correct(relay_scope, DropPending{name}, reason));
   return found;
 }
 
@@ -152,7 +187,7 @@ Result<DestinationRecord> restart_destination(Books& books, const std::string& n
         fmt::format("{} sends to \"{}\", and a relay whose destination has diverged does not: what "
                     "is on its way would be sent twice. Stop that process first, or use --force",
                     found.sender, name));
-  if (found.trouble.empty() && !force)
+  if (!found.has_diverged && !force)
     return fail(
         Remedy::stop, "healthy",
         fmt::format("no relay has found that \"{}\" has diverged: a restart repairs nothing, and "
@@ -172,6 +207,19 @@ Json json_of(const DestinationRecord& record) {
           {"restarts", record.restarts},
           {"sender", record.sender},
           {"trouble", record.trouble}};
+}
+
+Json json_of(const PendingEmit& emit) {
+  Json json = {{"number", emit.row.number},
+               {"destination", emit.destination},
+               {"partition", nullptr},
+               {"sequence", nullptr},
+               {"message", json_of(emit.row.message)}};
+  if (emit.row.route) {
+    json["partition"] = emit.row.route->partition;
+    json["sequence"] = emit.row.route->sequence;
+  }
+  return json;
 }
 
 }  // namespace once::operate

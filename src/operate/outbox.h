@@ -18,13 +18,14 @@ struct DestinationRecord {
   bool more_pending = false;  // than could be counted
   std::size_t parked = 0;
   std::int64_t restarts = 0;
-  std::string sender = {};   // the process that sends; empty: none does
-  bool is_sent_to = false;   // the sender has been heard of within its lease
-  std::string trouble = {};  // what the last relay has reported that found it diverged
+  std::string sender = {};    // the process that sends; empty: none does
+  bool is_sent_to = false;    // the sender has been heard of within its lease
+  std::string trouble = {};   // what the last relay has reported that cannot send there ...
+  bool has_diverged = false;  // ... since it has diverged, which a restart repairs
 };
 [[nodiscard]] Result<std::vector<DestinationRecord>> destinations_in(Books& books);
 
-// What the last relay has reported that found a destination of this name diverged; empty: nothing.
+// What the last relay has reported that cannot send to a destination of this name; empty: nothing.
 [[nodiscard]] Result<std::string> trouble_at(Store& store, const std::string& name);
 
 // Which messages that are parked in the outbox.
@@ -38,6 +39,19 @@ struct EmitSelection {
 // In the order of their numbers. A number that is not parked is an error.
 [[nodiscard]] Result<std::vector<ParkedRecord>> parked_emits(Books& books,
                                                              const EmitSelection& selection);
+
+// The same, to be changed: where nothing is chosen, that is an error.
+[[nodiscard]] Result<std::vector<ParkedRecord>> emits_to_change(Books& books,
+                                                                const EmitSelection& selection);
+
+// What waits to be sent, by destination and in the order in which it leaves; at most `count_max` of
+// each. An empty name stands for all destinations.
+struct PendingEmit {
+  std::string destination;
+  OutboxRow row;
+};
+[[nodiscard]] Result<std::vector<PendingEmit>> pending_emits(Books& books, const std::string& name,
+                                                             std::size_t count_max);
 
 std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows);
 
@@ -60,5 +74,6 @@ std::vector<std::int64_t> numbers_of(const std::vector<ParkedRecord>& rows);
                                                             const std::string& reason, bool force);
 
 Json json_of(const DestinationRecord& record);
+Json json_of(const PendingEmit& emit);
 
 }  // namespace once::operate

@@ -20,7 +20,7 @@ namespace once::operate {
 namespace {
 
 tl::unexpected<Error> not_parked(std::string what) {
-  return fail(Remedy::stop, "missing", std::move(what) + "; nothing was changed");
+  return fail_not_known(std::move(what) + "; nothing was changed");
 }
 
 Result<std::vector<ParkedSummary>> select_numbers(std::vector<std::int64_t> numbers,
@@ -42,6 +42,7 @@ Result<std::vector<ParkedSummary>> select_numbers(std::vector<std::int64_t> numb
 // In the order of their numbers, so that they leave in the order in which they came.
 Result<std::vector<ParkedSummary>> select(const ParkSelection& selection,
                                           const std::vector<ParkedSummary>& parked) {
+  if (selection.all && parked.empty()) return not_parked("nothing selected: no message is parked");
   if (selection.all) return parked;
   if (!selection.numbers.empty()) return select_numbers(selection.numbers, parked);
   std::vector<ParkedSummary> chosen;

@@ -37,6 +37,7 @@ Status RelayThreads::add(const Destination& destination) {
   options.name = fmt::format("{}/{}", job_.relay_name, destination.name);
   options.destinations = {destination.name};
   options.observer = job_.options.observer;
+  options.redact = job_.options.redact;
   auto line = std::make_unique<Line>();
   line->destination = destination.name;
   line->relay = ONCE_TRY(Relay::make(

@@ -575,8 +575,9 @@ void Lane::tell_parked() {
   }
 }
 
-void Lane::tell_retried(const Item& item, std::string_view why) {
+void Lane::tell_retried(const Item& item, std::string_view reason) {
   if (parts_.events == nullptr) return;
+  const std::string why = redacted(reason);
   parts_.events->count({.severity = Severity::info,
                         .kind = EventKind::message_retried,
                         .text = fmt::format("{} offset {} is tried again: {}",

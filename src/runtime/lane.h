@@ -220,7 +220,7 @@ class Lane {
   void wait_for_store(const Error& why) { wait_for(the_store, why); }
   void store_answered();
   void tell_parked();
-  void tell_retried(const Item& item, std::string_view why);
+  void tell_retried(const Item& item, std::string_view reason);
 
   // What the store knows of a partition beside its position (lane_progress.cc).
   std::int64_t waiting_ms(const Owned& partition, std::size_t Task::*from) const;
@@ -245,7 +245,9 @@ class Lane {
   Result<Outcome> call_each(const Item& item, Transaction& transaction);
   Result<std::optional<Outcome>> call_batched(std::span<Work> work, Transaction& transaction);
   void check_all_recorded(std::span<const Verdict> verdicts) const;
-  Status settle(std::size_t index, const Outcome& outcome, Transaction& transaction);
+  std::string redacted(std::string_view reason) const;
+  Outcome redacted(Outcome outcome) const;
+  Status settle(std::size_t index, const Outcome& decided, Transaction& transaction);
   Status copy_parked(const Item& item, const Outcome& outcome, Transaction& transaction);
   Status put_off(const Item& item, const Outcome& outcome, Transaction& transaction);
   Status settle_known(std::size_t index, const Outcome& outcome, const Verdict& verdict,

@@ -121,6 +121,10 @@ Status Lane::run_effect(std::size_t index, Ticket ticket, Finished& finished) {
   item.delivery.attempt = ticket.attempt();
   ONCE_POINT(lane_after_claim);
   Result<Outcome> outcome = call(*parts_.handler.outside(), item.delivery, ticket);
+  if (outcome)
+    outcome = redacted(std::move(*outcome));
+  else
+    outcome.error().text = redacted(outcome.error().text);
   ONCE_POINT(lane_after_effect);
   if (!outcome) return effect_failed(index, std::move(ticket), outcome.error());
   switch (outcome->kind) {

@@ -175,6 +175,45 @@ TEST_F(LaneTest, a_message_that_throws_is_parked_after_its_attempts_and_harms_no
   EXPECT_EQ(store_.records()->find("shop", "m7").value()->outcome.kind, Outcome::Kind::parked);
 }
 
+// What a server quotes in an error may be a secret of the pipeline.
+TEST_F(LaneTest, secrets_are_taken_out_of_reasons_before_they_are_stored_or_sent) {
+  options_.redact = [](std::string_view text) {
+    std::string made(text);
+    for (auto at = made.find("s3cret"); at != std::string::npos; at = made.find("s3cret"))
+      made.replace(at, 6, "***");
+    return made;
+  };
+  options_.park_to = "dead";
+  options_.retry.attempts_max = 2;
+  handler_ = each([](const Delivery& delivery, KeyValueTransaction&) -> Result<Outcome> {
+    if (delivery.id == "m0") return rejected("no s3cret");
+    if (delivery.id == "m1") return parked("bad s3cret");
+    if (delivery.id == "m2") return fail(Remedy::park, "value", "wrong s3cret");
+    if (delivery.id == "m3") throw std::runtime_error("threw s3cret");
+    return applied("the s3cret result");  // the handler's own
+  });
+  fill(5);
+  Lane lane = make();
+  own(lane);
+  lane.push(source_.batch("p0"));
+  drain(lane);
+  const auto detail = [&](const char* id) {
+    return store_.records()->find("shop", id).value()->outcome.detail;
+  };
+  EXPECT_EQ(detail("m0"), "no ***");
+  EXPECT_EQ(detail("m4"), "the s3cret result");
+  std::vector<std::string> reasons;
+  for (const ParkedRecord& record : parked_records()) reasons.push_back(record.reason);
+  EXPECT_EQ(reasons, (std::vector<std::string>{"bad ***", "wrong ***",
+                                               "gave up after 2 attempts: the handler threw: "
+                                               "threw ***"}));
+  const auto rows = store_.outbox()->pending("dead", 10).value();
+  ASSERT_EQ(rows.size(), 3u);
+  for (const OutboxRow& row : rows)
+    for (const Header& header : row.message.headers)
+      EXPECT_EQ(header.value.value_or("").find("s3cret"), std::string::npos) << header.name;
+}
+
 TEST_F(LaneTest, the_messages_before_a_retried_one_do_not_wait_and_those_behind_it_do) {
   int failures = 2;
   handler_ =

@@ -315,7 +315,20 @@ void Lane::check_all_recorded(std::span<const Verdict> verdicts) const {
   ONCE_ASSERT(recorded_ == fresh);
 }
 
-Status Lane::settle(std::size_t index, const Outcome& outcome, Transaction& transaction) {
+std::string Lane::redacted(std::string_view reason) const {
+  return parts_.options.redact ? parts_.options.redact(reason) : std::string(reason);
+}
+
+// A result is the handler's own and stays as it is.
+Outcome Lane::redacted(Outcome outcome) const {
+  if (outcome.kind != Outcome::Kind::applied && !outcome.detail.empty())
+    outcome.detail = redacted(outcome.detail);
+  return outcome;
+}
+
+// All that is recorded of a message goes through here.
+Status Lane::settle(std::size_t index, const Outcome& decided, Transaction& transaction) {
+  const Outcome outcome = redacted(decided);
   ++recorded_;
   if (parts_.on_outcome) parts_.on_outcome(outcome);
   switch (outcome.kind) {

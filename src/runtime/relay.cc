@@ -240,6 +240,10 @@ class OutboxRelay final : public Relay {
     return stand_by(destination, to, "another relay");
   }
 
+  std::string redacted(const std::string& reason) const {
+    return options_.redact ? options_.redact(reason) : reason;
+  }
+
   std::size_t stand_by(const std::string& destination, Target& to, const std::string& sender) {
     state_.sender = sender;
     tell_sender(destination, to, sender);
@@ -477,8 +481,8 @@ class OutboxRelay final : public Relay {
     return appended.numbers.size() + appended.refused.size();
   }
 
-  Status park(const std::string& destination, const Target& to, std::int64_t number,
-              const Error& why) {
+  Status park(const std::string& destination, const Target& to, std::int64_t number, Error why) {
+    why.text = redacted(why.text);
     ONCE_TRY(outbox_.park(destination, to.taken.fence, number, why.text));
     ++state_.parked;
     events_.count({.severity = Severity::warning,

@@ -48,6 +48,23 @@ TEST_F(RelayPoison, a_row_that_can_never_be_sent_is_parked_and_the_others_leave_
   }
 }
 
+TEST_F(RelayPoison, secrets_are_taken_out_of_the_reason_of_a_parked_row) {
+  refuse_ids({"m0"});
+  enqueue(0, 2);
+  RelayOptions options{.name = "shop", .owner = "here"};
+  options.redact = [](std::string_view text) {
+    return "(" + std::string(text.substr(0, 2)) + " redacted)";
+  };
+  auto sending = Relay::make(
+                     store_, [this](std::string_view) { return shared(sink_); }, options, clock_)
+                     .value();
+  drain(*sending);
+  expect_times({0, 1});
+  const auto parked = records().parked(outbox_scope, 0, 10).value();
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].reason, "(m0 redacted)");
+}
+
 // Parking gives the sequence of the row to the one behind it. A store that goes back to before that
 // counts differently than the destination, which may have as many messages as it expects.
 TEST_F(RelayPoison, a_store_that_went_back_to_before_the_parking_is_noticed) {

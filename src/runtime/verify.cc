@@ -22,6 +22,7 @@ tl::unexpected<Error> refuse(std::string text) {
 Status verify_options(const PipelineOptions& options) {
   if (options.scope.empty())
     return refuse("a pipeline needs a scope: a name for who remembers, one per consumer purpose");
+  ONCE_TRY(check_scope(options.scope));
   if (options.scope.starts_with("once."))
     return refuse(
         fmt::format("the scope \"{}\" is reserved: names that begin with \"once.\" are "

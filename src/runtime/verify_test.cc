@@ -125,6 +125,10 @@ TEST(Verify, limits_are_checked) {
   PipelineOptions asked = options();
   asked.scope = "";
   EXPECT_NE(refusal(log_source, asked).find("scope"), std::string::npos);
+  for (const char* unwritable : {"a\nb", "a\tb", "\x1b[31m", "a\x7f", "\xc2\x85", "\xff"}) {
+    asked.scope = unwritable;
+    EXPECT_NE(refusal(log_source, asked).find("no command could name it"), std::string::npos);
+  }
   for (const char* reserved : {"once.outbox", "once.relay", "once."}) {
     asked.scope = reserved;
     EXPECT_NE(refusal(log_source, asked).find("reserved"), std::string::npos) << reserved;

@@ -95,6 +95,20 @@ TEST(Edge, no_password_of_a_file_or_of_the_environment_is_shown) {
   ::unsetenv("EDGE_STORE");
 }
 
+// A URL where a file, a command or a story is expected, with a parameter that nobody knows.
+TEST(Edge, no_misspelled_secret_of_a_misplaced_url_is_shown) {
+  for (const std::string name : {"passwort", "pasword", "pw", "parola", "x"}) {
+    const std::string url = "postgresql://me@localhost:1/db?" + name + "=Zq7kXw9m&sslmode=no";
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"run", url},
+                                                  {"help", url},
+                                                  {"init", url},
+                                                  {url},
+                                                  {"topic", url},
+                                                  {"ledger", "ls", "--store", url}})
+      expect_no_secret(run_once(words), url);
+  }
+}
+
 // --- The terminal
 
 // What a terminal sees of a command; a terminal of the kernel's makes "\r\n" of each newline.

@@ -110,8 +110,8 @@ TEST_F(OperatorClaims, are_not_settled_without_reason_state_or_claim) {
   expect_error(
       once({"claims", "settle", "order-2", "--as", "rejected", "--result", "x", "--reason", "r"}),
       2, "usage");
-  expect_error(once({"claims", "settle", "order-9", "--as", "done", "--reason", "r"}), 3,
-               "missing");
+  expect_error(once({"claims", "settle", "order-9", "--as", "done", "--reason", "r"}), 8,
+               "not_known");
   EXPECT_EQ(once_json({"claims", "show", "order-2"})[0]["state"], "in_doubt");
   EXPECT_TRUE(done_by_hand("bank").empty());
 }

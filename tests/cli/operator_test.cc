@@ -206,7 +206,7 @@ TEST_F(Operator, forced_id_counts_as_new_once_and_the_log_says_why) {
 TEST_F(Operator, forcing_needs_a_reason_and_an_id_that_is_there) {
   expect_error(once({"ledger", "force", "order-1"}), 2, "usage");
   expect_error(once({"ledger", "force", "order-1", "--reason", " "}), 3, "config");
-  expect_error(once({"ledger", "force", "order-99", "--reason", "why"}), 3, "missing");
+  expect_error(once({"ledger", "force", "order-99", "--reason", "why"}), 8, "not_known");
   EXPECT_TRUE(done_by_hand().empty());
   EXPECT_EQ(once_json({"ledger", "ls"}).size(), 6u);
 }
@@ -301,7 +301,7 @@ TEST_F(Operator, H28_replayed_messages_go_through_the_pipeline_exactly_once) {
   EXPECT_EQ(replayed["sent"], 2);
   EXPECT_EQ(replayed["numbers"], Json::array({1, 2}));
   EXPECT_EQ(run_once({"consume", topic_, "--from", "6"}).lines(), (Strings{"5", "9"}));
-  expect_error(once(replay_words({"1", "2", "--reason", "asked twice"})), 3, "missing");
+  expect_error(once(replay_words({"1", "2", "--reason", "asked twice"})), 8, "not_known");
   for (int round = 0; round < 2; ++round) {
     work();
     EXPECT_EQ(payments(), (Strings{"order-1", "order-3", "order-5", "order-2", "order-4"}));
@@ -387,9 +387,9 @@ TEST_F(Operator, replay_that_cannot_begin_changes_nothing) {
   expect_error(once(replay_words({"1"})), 2, "usage");
   expect_error(once(replay_words({"--reason", "r"})), 2, "usage");
   expect_error(once(replay_words({"1", "--all", "--reason", "r"})), 2, "usage");
-  expect_error(once(replay_words({"1", "99", "--reason", "r"})), 3, "missing");
-  expect_error(once(replay_words({"--group", "2", "--reason", "r"})), 3, "missing");
-  expect_error(once(replay_words({"--failure", "sunspots", "--reason", "r"})), 3, "missing");
+  expect_error(once(replay_words({"1", "99", "--reason", "r"})), 8, "not_known");
+  expect_error(once(replay_words({"--group", "2", "--reason", "r"})), 8, "not_known");
+  expect_error(once(replay_words({"--failure", "sunspots", "--reason", "r"})), 8, "not_known");
   {
     testing::Program writer({"produce", topic_});
     writer.feed("mine\n");
@@ -486,7 +486,7 @@ TEST_F(Operator, dropped_messages_are_gone_and_their_ids_stay_known) {
   send_the_usual_orders();
   EXPECT_EQ(work().duplicates, 6u);
   EXPECT_EQ(payments(), (Strings{"order-1", "order-3", "order-5"}));
-  expect_error(once({"park", "drop", "1", "--reason", "again"}), 3, "missing");
+  expect_error(once({"park", "drop", "1", "--reason", "again"}), 8, "not_known");
   EXPECT_EQ(done_by_hand(), (Strings{"drop order-2: test orders (parked message 1)",
                                      "drop order-6: test orders (parked message 3)",
                                      "drop order-4: left (parked message 2)"}));

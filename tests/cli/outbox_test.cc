@@ -194,6 +194,87 @@ TEST_F(OutboxCli, a_destination_that_has_not_diverged_is_not_restarted_by_mistak
   EXPECT_EQ(outbox({"ls"})[0]["restarts"], 1);
 }
 
+// A person who looks sees what waits, and why it does not leave.
+TEST_F(OutboxCli, a_missing_destination_with_pending_rows_is_shown_until_it_is_there_again) {
+  send(line("deposit-0", "ann", 1) + line("deposit-1", "bob", 1));
+  ::setenv("ONCE_POINT", "relay_after_assign", 1);
+  ASSERT_EQ(run(announced_run()).exit_code, 128 + SIGKILL);
+  ::unsetenv("ONCE_POINT");
+  const Json waiting = outbox({"show", "--pending"});
+  ASSERT_EQ(waiting.size(), 2u) << waiting;
+  EXPECT_EQ(waiting[0]["message"]["id"], "deposit-0");
+  EXPECT_EQ(waiting[1]["sequence"], 1);
+  EXPECT_EQ(outbox({"show", "--pending", "--limit", "1", "--destination", destination()}).size(),
+            1u);
+  ASSERT_EQ(run_once({"topic", "delete", topic("done")}).exit_code, 0);
+  EXPECT_NE(run(announced_run()).exit_code, 0);
+  EXPECT_NE(outbox({"ls"})[0]["trouble"].get<std::string>().find("there is no topic done"),
+            std::string::npos);
+  const Answer status = run_once({"status", "--store", store()});
+  EXPECT_NE(status.out.find("there is no topic done"), std::string::npos) << status.out;
+  const Answer restart =
+      run_once({"outbox", "restart", destination(), "--reason", "r", "--store", store()});
+  EXPECT_NE(restart.err.find("error[healthy]"), std::string::npos) << restart.err;
+  ASSERT_EQ(run_once({"topic", "create", topic("done")}).exit_code, 0);
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  EXPECT_EQ(outbox({"ls"})[0]["trouble"], "");
+  EXPECT_EQ(outbox({"show", "--pending"}).size(), 0u);
+  expect_books({"deposit-0", "deposit-1"});
+  expect_announced({"deposit-0", "deposit-1"});
+}
+
+TEST_F(OutboxCli, a_change_that_selects_nothing_says_so_and_changes_nothing) {
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  for (Lines words : {Lines{"outbox", "drop", "--all"},
+                      {"outbox", "retry", "--all"},
+                      {"outbox", "retry", "--destination", destination()},
+                      {"outbox", "drop", "--pending", "--destination", destination()},
+                      {"later", "now", "--all"},
+                      {"later", "drop", "--all"},
+                      {"park", "drop", "--all"},
+                      {"park", "drop", "--failure", "sunspots"},
+                      {"park", "replay", "--all", "--to", topic("deposits")}}) {
+    for (const char* word : {"--reason", "r", "--store"}) words.emplace_back(word);
+    words.push_back(store());
+    const Answer answer = run_once(words);
+    EXPECT_EQ(answer.exit_code, 8) << words[0] << words[1] << answer.err << answer.out;
+    EXPECT_NE(answer.err.find("error[not_known]"), std::string::npos) << answer.err;
+    EXPECT_NE(answer.err.find("nothing was changed"), std::string::npos) << answer.err;
+  }
+  const Answer logged = run_once({"operations", "--store", store(), "-o", "json"});
+  EXPECT_EQ(logged.json(), Json::array()) << "nothing was changed by hand";
+}
+
+TEST_F(OutboxCli, the_reasons_of_corrections_are_found_in_the_operation_log) {
+  send(line("deposit-0", "ann", 1));
+  ASSERT_EQ(run(announced_run()).exit_code, 0);
+  const auto change = [&](Lines words, const std::string& reason) {
+    for (const std::string& word :
+         {std::string("--reason"), reason, std::string("--store"), store()})
+      words.push_back(word);
+    const Answer answer = run_once(words);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  };
+  change({"position", "set", "--partition", "deposits/0", "--to", "first"}, "read it again");
+  change({"horizon", "set", "--to", "1000"}, "a wrong clock");
+  change({"outbox", "restart", destination(), "--force"}, "restored");
+  const Json logged = run_once({"operations", "--store", store(), "-o", "json"}).json();
+  Lines found;
+  for (const Json& one : logged)
+    found.push_back(one["scope"].get<std::string>() + ": " + one["action"].get<std::string>() +
+                    " " + one["subject"].get<std::string>() + ", " +
+                    one["reason"].get<std::string>());
+  EXPECT_EQ(found, (Lines{"deposits: set position deposits/0 to -1, read it again",
+                          "deposits: set horizon 1000, a wrong clock",
+                          "once.relay: restart destination " + destination() + ", restored"}));
+  const Json all = run_once({"operations", "--store", store(), "--all", "-o", "json"}).json();
+  EXPECT_GT(all.size(), 3u) << "takes and the making of the tables, too";
+  EXPECT_EQ(run_once({"operations", "--store", store(), "--limit", "1", "-o", "json"}).json()[0],
+            logged[2]);
+  EXPECT_EQ(run_once({"operations", "--scope", "deposits", "--store", store()}).lines().size(), 3u);
+}
+
 TEST_F(OutboxCli, a_destination_that_is_replaced_under_a_live_relay_loses_nothing_in_silence) {
   Program program({"run", write(endless_run())});
   send(line("deposit-0", "ann", 1));

@@ -155,6 +155,57 @@ TEST_F(RunCheck, topic_that_was_created_again_is_found_by_the_check_as_by_the_ru
   }
 }
 
+// Before anything was read of it, so that no position says where to look.
+TEST_F(RunCheck, damaged_source_is_found_by_the_check_as_by_the_run) {
+  const auto expect_corrupt = [&](const std::string& reason) {
+    for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+      const Answer answer = run(head() + deposit(), check);
+      EXPECT_EQ(answer.exit_code, 7) << answer.err;
+      EXPECT_NE(answer.err.find(reason), std::string::npos) << answer.err;
+    }
+    EXPECT_EQ(sql("SELECT id FROM flow"), Lines{});
+  };
+  send(line("deposit-1", "ann", 1) + line("deposit-2", "bob", 1));
+  const std::string partition = scratch_.path("deposits") + "/0";
+  std::string segment;
+  for (const auto& entry : std::filesystem::directory_iterator(partition))
+    if (entry.path().extension() == ".log") segment = entry.path();
+  ASSERT_FALSE(segment.empty());
+  {
+    std::fstream file(segment, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(70);
+    file << "damage";
+  }
+  expect_corrupt("error[corrupt]");
+  std::filesystem::remove_all(partition);
+  expect_corrupt(partition);
+}
+
+TEST_F(RunCheck, table_in_the_place_of_one_of_ours_is_found_by_the_check_as_by_the_run) {
+  sql("CREATE TABLE once_outbox (mine TEXT)");
+  const std::string text = head() + deposit();
+  expect_refused(text, "\"once_outbox\" is there, but not the table once_schema");
+  expect_refused(text, "rename it, or choose another database");
+  EXPECT_EQ(sql("SELECT count(*) FROM sqlite_master WHERE name LIKE 'once%'"), Lines{"1"});
+}
+
+// Its tables ask the file whether others have written to it, by a PRAGMA.
+TEST_F(RunCheck, full_text_table_is_written_like_any_other) {
+  sql("CREATE VIRTUAL TABLE words USING fts5 (id)");
+  send(line("deposit-1", "ann", 1) + line("deposit-2", "ann", 1));
+  const std::string text = with_step("sql = \"INSERT INTO words (id) VALUES (:id)\"");
+  EXPECT_EQ(run(text, {"--check"}).exit_code, 0);
+  const Answer answer = run(text);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(sql("SELECT id FROM words ORDER BY id"), (Lines{"deposit-1", "deposit-2"}));
+  expect_refused(with_step("sql = \"PRAGMA data_version = 1\""), "PRAGMA");
+}
+
+TEST_F(RunCheck, store_that_cannot_be_made_is_found_by_the_check_as_by_the_run) {
+  expect_refused(changed(head() + deposit(), "${RUN_DIR}/bank.db", "/proc/bank.db"),
+                 "/proc/bank.db");
+}
+
 TEST_F(RunCheck, messages_that_would_be_left_behind_are_found_by_the_check_as_by_the_run) {
   send(line("deposit-1", "ann", 1));
   ::setenv("ONCE_POINT", "relay_after_assign", 1);

@@ -63,6 +63,29 @@ TEST_F(RunPark, killed_at_any_point_each_parked_message_is_in_the_store_and_in_t
   EXPECT_EQ(kills, 6);
 }
 
+// SQLite quotes a path that is not one; the value is a secret of the environment.
+TEST_F(RunPark, a_secret_that_an_error_quotes_is_in_no_reason_no_row_and_no_copy) {
+  ::setenv("RUN_TOKEN", "Zq7kXw9m", 1);
+  send(line("deposit-1", "ann", 1));
+  const Answer answer = run(head("at_end = \"stop\"\nparked_max = \"none\"") +
+                                "[park]\nto = \"file:${RUN_DIR}/dead\"\n" +
+                                "[values]\ntoken = { constant = \"${RUN_TOKEN}\" }\n" +
+                                "[[do]]\nsql = \"UPDATE account SET balance = "
+                                "json_extract('{}', :token)\"\n",
+                            {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  ASSERT_EQ(answer.json()["parked"], 1) << answer.out << answer.err;
+  EXPECT_EQ(answer.err.find("Zq7kXw9m"), std::string::npos) << answer.err;
+  ASSERT_EQ(parked_reasons().size(), 1u);
+  EXPECT_NE(parked_reasons()[0].find("${RUN_TOKEN}"), std::string::npos) << parked_reasons()[0];
+  EXPECT_EQ(parked_reasons()[0].find("Zq7kXw9m"), std::string::npos);
+  EXPECT_EQ(sql("SELECT count(*) FROM once_ledger WHERE instr(detail, 'Zq7kXw9m') > 0"),
+            Lines{"0"});
+  ASSERT_EQ(dead().size(), 1u);
+  EXPECT_EQ(dead()[0].dump().find("Zq7kXw9m"), std::string::npos);
+  ::unsetenv("RUN_TOKEN");
+}
+
 // With its headers the copy is larger than the topic takes. It is set aside in the outbox, the
 // message stays parked in the store, and what comes behind it is not held up.
 TEST_F(RunPark, a_copy_that_the_topic_never_accepts_holds_up_nobody) {

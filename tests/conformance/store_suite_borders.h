@@ -353,6 +353,12 @@ inline Unsafe unsafe_on_postgres() {
       "CREATE FUNCTION reading(n INT) RETURNS INT LANGUAGE sql AS $$ SELECT max(a) FROM "
       "fast $$",
       "CREATE TABLE defaulted (a INT, b INT DEFAULT noting(1))",
+      "CREATE FUNCTION summing(s INT, n INT) RETURNS INT LANGUAGE sql AS $$ INSERT INTO fast "
+      "VALUES (n) RETURNING a $$",
+      "CREATE AGGREGATE summed(INT) (SFUNC = summing, STYPE = INT)",
+      "CREATE DOMAIN checked AS INT CHECK (noting(VALUE) > 0)",
+      "CREATE TABLE of_domain (a checked)",
+      "CREATE TABLE with_check (a INT CHECK (noting(a) > 0))",
       "CREATE SCHEMA IF NOT EXISTS elsewhere",
       "CREATE TABLE IF NOT EXISTS elsewhere.hidden (a INT)",
       "CREATE FUNCTION guarded(n INT) RETURNS INT LANGUAGE sql SET search_path = "
@@ -372,6 +378,9 @@ inline Unsafe unsafe_on_postgres() {
                "SELECT \"Atomic\"(1)",
                "INSERT INTO defaulted (a) VALUES (1)",
                "SELECT guarded(1)",
+               "SELECT summed(a) FROM plain",
+               "INSERT INTO of_domain VALUES (1)",
+               "INSERT INTO with_check VALUES (1)",
                "WITH x AS (DELETE FROM fast RETURNING a) INSERT INTO plain SELECT a FROM x"};
   return on;
 }

@@ -308,7 +308,7 @@ TEST_P(StoreSuite, H28_a_person_can_settle_or_reopen_a_claim_and_says_why) {
     lines.push_back(line.action + ": " + line.subject + ": " + line.reason);
   EXPECT_EQ(lines, (std::vector<std::string>{"claim done: pay 1: asked the bank",
                                              "claim reopened: pay 1: customer wants it again"}));
-  EXPECT_EQ(claims().force("bank", {"none", ClaimState::done, {}, "x"}).error().tag, "missing");
+  EXPECT_EQ(claims().force("bank", {"none", ClaimState::done, {}, "x"}).error().tag, "not_known");
   EXPECT_EQ(claims().force("bank", {"pay 1", ClaimState::done, {}, ""}).error().tag, "config");
   EXPECT_EQ(claims().force("bank", {"pay 1", ClaimState::running, {}, "x"}).error().tag, "config");
 }

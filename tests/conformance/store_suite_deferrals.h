@@ -287,9 +287,9 @@ TEST_P(DeferralSuite, a_person_can_hasten_it_and_give_it_up) {
   EXPECT_EQ(due().size(), 2u);
   EXPECT_EQ(due().at(0).message.id, "m0");
   const std::vector<std::int64_t> wrong{records[2].number, 4711};
-  EXPECT_EQ(deferrals().abandon("shop", wrong, "why").error().tag, "missing");
-  EXPECT_EQ(deferrals().hasten("shop", wrong, "why").error().tag, "missing");
-  EXPECT_EQ(deferrals().hasten("another", numbers, "why").error().tag, "missing");
+  EXPECT_EQ(deferrals().abandon("shop", wrong, "why").error().tag, "not_known");
+  EXPECT_EQ(deferrals().hasten("shop", wrong, "why").error().tag, "not_known");
+  EXPECT_EQ(deferrals().hasten("another", numbers, "why").error().tag, "not_known");
   EXPECT_EQ(waiting().size(), 3u);
   ASSERT_TRUE(deferrals().abandon("shop", std::span(wrong).first(1), "of no use"));
   EXPECT_EQ(waiting_ids(), (std::vector<std::string>{"m0", "m1"}));

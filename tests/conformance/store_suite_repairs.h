@@ -108,8 +108,8 @@ TEST_P(RepairSuite, forcing_is_for_one_scope_and_for_an_id_to_the_last_byte) {
     EXPECT_EQ(kind_of(entry(id), "other"), Kind::duplicate);
     EXPECT_EQ(kind_of(entry(id)), Kind::fresh);
   }
-  EXPECT_EQ(repairs().force("shop", "a", "why not").error().tag, "missing");
-  EXPECT_EQ(repairs().force("nobody", uuid, "why not").error().tag, "missing");
+  EXPECT_EQ(repairs().force("shop", "a", "why not").error().tag, "not_known");
+  EXPECT_EQ(repairs().force("nobody", uuid, "why not").error().tag, "not_known");
   EXPECT_EQ(repairs().force("", uuid, "why not").error().tag, "config");
   EXPECT_EQ(repairs().force("shop", "", "why not").error().tag, "no_id");
 }
@@ -170,7 +170,7 @@ TEST_P(RepairSuite, a_replay_that_is_asked_for_twice_happens_once) {
   const auto numbers = parked_numbers();
   ASSERT_TRUE(repairs().replay("shop", numbers, "again", "fixed"));
   for (int round = 0; round < 2; ++round) {
-    EXPECT_EQ(repairs().replay("shop", numbers, "again", "fixed").error().tag, "missing");
+    EXPECT_EQ(repairs().replay("shop", numbers, "again", "fixed").error().tag, "not_known");
     reopen();
   }
   EXPECT_EQ(waiting(), (Strings{"m1", "m3", "m5", "m7"}));
@@ -196,11 +196,11 @@ TEST_P(RepairSuite, replay_and_drop_are_all_or_nothing) {
       {numbers[0], numbers[0]},  // the second time it is not parked any more
   };
   for (const auto& some : wrong) {
-    EXPECT_EQ(repairs().replay("shop", some, "again", "fixed").error().tag, "missing");
-    EXPECT_EQ(repairs().drop("shop", some, "old").error().tag, "missing");
+    EXPECT_EQ(repairs().replay("shop", some, "again", "fixed").error().tag, "not_known");
+    EXPECT_EQ(repairs().drop("shop", some, "old").error().tag, "not_known");
   }
-  EXPECT_EQ(repairs().replay("other", numbers, "again", "fixed").error().tag, "missing");
-  EXPECT_EQ(repairs().drop("other", numbers, "old").error().tag, "missing");
+  EXPECT_EQ(repairs().replay("other", numbers, "again", "fixed").error().tag, "not_known");
+  EXPECT_EQ(repairs().drop("other", numbers, "old").error().tag, "not_known");
   EXPECT_TRUE(repairs().replay("shop", {}, "again", "fixed"));
   EXPECT_TRUE(repairs().drop("shop", {}, "old"));
   reopen();
@@ -237,7 +237,7 @@ TEST_P(RepairSuite, what_is_dropped_is_gone_and_its_id_stays_known) {
   ASSERT_TRUE(repairs().drop("shop", std::vector{numbers[3], numbers[1]}, "a test order"));
   reopen();
   EXPECT_EQ(parked_ids(), (Strings{"m1", "m5"}));
-  EXPECT_EQ(repairs().drop("shop", std::vector{numbers[1]}, "again").error().tag, "missing");
+  EXPECT_EQ(repairs().drop("shop", std::vector{numbers[1]}, "again").error().tag, "not_known");
   for (int i = 0; i < 8; ++i) EXPECT_EQ(kind_of(entry_of(order(i))), Kind::duplicate) << i;
   EXPECT_EQ(effects(), (Strings{"m0", "m2", "m4", "m6"}));
   EXPECT_TRUE(waiting().empty());

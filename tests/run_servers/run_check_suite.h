@@ -50,6 +50,19 @@ TEST_P(RunCheck, new_database_has_the_same_tables_before_and_after) {
   EXPECT_EQ(GetParam().tables_in(url_), before);
 }
 
+TEST_P(RunCheck, table_in_the_place_of_one_of_ours_is_found_by_the_check_as_by_the_run) {
+  define("CREATE TABLE once_outbox (mine VARCHAR(9))");
+  const Lines before = GetParam().tables_in(url_);
+  for (const Lines& check : {Lines{"--check"}, Lines{}}) {
+    const Answer answer = run(plan(), check);
+    EXPECT_EQ(answer.exit_code, 3) << answer.err;
+    EXPECT_NE(answer.err.find("\"once_outbox\" is there, but not the table once_schema"),
+              std::string::npos)
+        << answer.err;
+  }
+  EXPECT_EQ(GetParam().tables_in(url_), before);
+}
+
 TEST_P(RunCheck, scope_that_was_never_run_leaves_no_name) {
   EXPECT_EQ(run(plan()).exit_code, 0);
   const Lines names = sql("SELECT count(*) FROM once_name");

@@ -475,6 +475,26 @@ TEST_F(KafkaEmit, what_kafka_refuses_is_parked_and_the_others_leave) {
   EXPECT_EQ(announced(to), expected);
 }
 
+// No message waits for it, so that nothing but the check would tell.
+TEST_F(KafkaEmit, a_property_that_the_broker_or_the_library_refuses_is_found_by_the_check) {
+  const std::string from = "file:" + scratch_.path("from");
+  const std::string to = server().url() + "/emit_checked";
+  ASSERT_EQ(run_once({"topic", "create", from}).exit_code, 0);
+  ASSERT_EQ(run_once({"topic", "create", to}).exit_code, 0);
+  make_table();
+  const auto check = [&](const std::string& property) {
+    return run_once({"run", file(from, to + property, "at_end = \"stop\""), "--check"});
+  };
+  EXPECT_EQ(check("?transaction.timeout.ms=50000").exit_code, 0);
+  for (const std::string property :
+       {"transaction.timeout.ms=90000000", "transaction.timeout.ms=1", "compression.type=none2"}) {
+    const Answer refused = check("?" + property);
+    EXPECT_EQ(refused.exit_code, 3) << property << refused.err;
+    EXPECT_NE(refused.err.find(property.substr(0, property.find('='))), std::string::npos)
+        << refused.err;
+  }
+}
+
 TEST_F(KafkaEmit, a_topic_that_was_created_again_is_an_error_with_a_repair) {
   const std::string from = "file:" + scratch_.path("from");
   const std::string to = server().url() + "/emit_anew";

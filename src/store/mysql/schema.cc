@@ -5,6 +5,9 @@
 
 #include <array>
 #include <string>
+#include <vector>
+
+#include "model/own_tables.h"
 
 namespace once {
 namespace {
@@ -104,11 +107,22 @@ constexpr auto fourth_step = std::to_array<MysqlChange>({
 constexpr auto steps_of_all =
     std::to_array<MysqlStep>({first_step, second_step, third_step, fourth_step});
 
-Result<std::size_t> version_of(SqlConnection& connection) {
+std::vector<std::string> own_tables() {
+  std::vector<std::string_view> scripts;
+  for (const MysqlStep step : steps_of_all)
+    for (const MysqlChange& change : step) scripts.push_back(change.statement);
+  return tables_made_by(scripts);
+}
+
+Result<bool> has_schema_table(SqlConnection& connection) {
   const auto table =
       ONCE_TRY(connection.ask("SELECT 1 FROM information_schema.tables "
                               "WHERE table_schema = database() AND table_name = 'once_schema'"));
-  if (table->rows() == 0) return std::size_t{0};
+  return table->rows() > 0;
+}
+
+Result<std::size_t> version_of(SqlConnection& connection) {
+  if (!ONCE_TRY(has_schema_table(connection))) return std::size_t{0};
   const auto versions = ONCE_TRY(connection.ask("SELECT max(version) FROM once_schema"));
   return versions->is_null(0, 0) ? std::size_t{0}
                                  : static_cast<std::size_t>(versions->number(0, 0));
@@ -137,6 +151,17 @@ Status take_step(SqlConnection& connection, MysqlStep step, std::size_t to) {
 
 const std::span<const MysqlStep> mysql_schema_steps = steps_of_all;
 
+// The table of the version is the first that is made, so that what is there without it is not ours.
+Status check_no_foreign_tables(SqlConnection& connection, std::string_view where) {
+  if (ONCE_TRY(has_schema_table(connection))) return {};
+  const auto found = ONCE_TRY(connection.ask(
+      fmt::format("SELECT table_name FROM information_schema.tables WHERE table_schema = database()"
+                  " AND table_name IN ({}) ORDER BY table_name LIMIT 1",
+                  quoted_names(own_tables()))));
+  if (found->rows() == 0) return {};
+  return fail(foreign_table_error(where, found->bytes(0, 0)));
+}
+
 Status migrate_mysql(SqlConnection& connection, std::string_view where,
                      std::span<const MysqlStep> steps) {
   // Whoever finds the newest version needs no right to change it.
@@ -151,6 +176,7 @@ Status migrate_mysql(SqlConnection& connection, std::string_view where,
   if (locked->bytes(0, 0) != "1")
     return fail(Remedy::retry, "busy", fmt::format("{}: another program makes the tables", where));
   const auto migrate = [&]() -> Status {
+    ONCE_TRY(check_no_foreign_tables(connection, where));
     for (std::size_t at = ONCE_TRY(version_of(connection)); at < steps.size(); ++at)
       ONCE_TRY(take_step(connection, steps[at], at + 1));
     return {};

@@ -21,6 +21,9 @@ struct MysqlChange {
 using MysqlStep = std::span<const MysqlChange>;
 extern const std::span<const MysqlStep> mysql_schema_steps;
 
+// Refuses what is in the place of one of our tables in a database that has none of them.
+[[nodiscard]] Status check_no_foreign_tables(SqlConnection& connection, std::string_view where);
+
 // Brings the schema to the newest version; one program at a time. A schema of a newer Once is
 // refused with the tag "newer".
 [[nodiscard]] Status migrate_mysql(SqlConnection& connection, std::string_view where,

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model/own_tables.h"
+
 #include <string>
 
 namespace once {
@@ -220,15 +222,15 @@ Result<std::size_t> version_of(PgConnection& connection) {
 
 }  // namespace
 
-std::vector<std::string> postgres_own_tables() {
-  constexpr std::string_view made = "CREATE TABLE ";
-  std::vector<std::string> names;
-  for (const std::string_view step : postgres_schema_steps)
-    for (std::size_t at = step.find(made); at != std::string_view::npos; at = step.find(made, at)) {
-      at += made.size();
-      names.emplace_back(step.substr(at, step.find_first_of(" (", at) - at));
-    }
-  return names;
+std::vector<std::string> postgres_own_tables() { return tables_made_by(postgres_schema_steps); }
+
+Status check_no_foreign_tables(PgConnection& connection, std::string_view where) {
+  const auto found = ONCE_TRY(connection.ask(
+      fmt::format("SELECT relname FROM pg_class WHERE relname IN ({}) AND "
+                  "relnamespace = current_schema()::regnamespace ORDER BY relname LIMIT 1",
+                  quoted_names(postgres_own_tables()))));
+  if (found->rows() == 0) return {};
+  return fail(foreign_table_error(where, found->bytes(0, 0)));
 }
 
 Status migrate_postgres(PgConnection& connection, std::string_view where) {
@@ -244,6 +246,11 @@ Status migrate_postgres(PgConnection& connection, std::string_view where) {
                             where, version, newest));
   ONCE_TRY(connection.script(script));
   version = ONCE_TRY(version_of(connection));
+  if (version == 0)
+    if (Status free = check_no_foreign_tables(connection, where); !free) {
+      (void)connection.reset();
+      return free;
+    }
   script.clear();
   for (std::size_t step = version; step < newest; ++step) script += postgres_schema_steps[step];
   if (version < newest)

@@ -14,7 +14,10 @@ Result<StoreState> postgres_store_state(const std::string& url) {
   const auto table =
       ONCE_TRY(connection->ask("SELECT count(*) FROM pg_class WHERE relname = 'once_schema' AND "
                                "pg_table_is_visible(oid)"));
-  if (table->number(0, 0) == 0) return StoreState::none;
+  if (table->number(0, 0) == 0) {
+    ONCE_TRY(check_no_foreign_tables(*connection, shown_url(url)));
+    return StoreState::none;
+  }
   const auto version = ONCE_TRY(connection->ask("SELECT max(version) FROM once_schema"));
   return store_state(static_cast<std::size_t>(version->number(0, 0)), postgres_schema_steps.size());
 }

@@ -18,8 +18,9 @@ namespace {
 constexpr int rounds_max = 16;
 
 // From names to tables, to their partitions and to what views and rules stand on. Answers those
-// that are a problem, and the bodies of the functions that are called: by name, by triggers and by
-// the defaults of columns. A body is behind the search path that its function sets for itself.
+// that are a problem, and the bodies of the functions that are called: by name, by aggregates, by
+// triggers, by the defaults of columns, and by the checks of tables and of domains of columns. A
+// body is behind the search path that its function sets for itself.
 constexpr std::string_view reached_sql =
     "WITH RECURSIVE reached (oid) AS (SELECT to_regclass(name)::oid FROM unnest(?::text[]) AS name "
     "UNION SELECT next.oid FROM reached AS r CROSS JOIN LATERAL ("
@@ -34,14 +35,22 @@ constexpr std::string_view reached_sql =
     "AND NOT g.tgisinternal "
     "UNION SELECT d.refobjid FROM reached AS r JOIN pg_attrdef AS a ON a.adrelid = r.oid "
     "JOIN pg_depend AS d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid "
-    "AND d.refclassid = 'pg_proc'::regclass) "
+    "AND d.refclassid = 'pg_proc'::regclass "
+    "UNION SELECT d.refobjid FROM reached AS r JOIN pg_constraint AS k ON k.conrelid = r.oid "
+    "OR k.contypid IN (SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = r.oid) "
+    "JOIN pg_depend AS d ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid "
+    "AND d.refclassid = 'pg_proc'::regclass), "
+    "run (oid) AS (SELECT oid FROM called UNION SELECT f.oid FROM called AS c "
+    "JOIN pg_aggregate AS a ON a.aggfnoid = c.oid CROSS JOIN LATERAL (VALUES "
+    "(a.aggtransfn::oid), (a.aggfinalfn), (a.aggcombinefn), (a.aggmtransfn), (a.aggminvtransfn), "
+    "(a.aggmfinalfn)) AS f (oid)) "
     "SELECT c.relpersistence::text || c.relkind::text, c.oid::regclass::text, '' "
     "FROM reached AS r JOIN pg_class AS c ON c.oid = r.oid "
     "WHERE c.relkind = 'f' OR (c.relpersistence = 'u' AND c.relkind IN ('r', 'p')) UNION ALL "
     "SELECT 'body', CASE p.prosrc WHEN '' THEN pg_get_functiondef(p.oid) ELSE p.prosrc END, "
     "coalesce((SELECT split_part(setting, '=', 2) FROM unnest(p.proconfig) AS setting "
     "WHERE setting LIKE 'search_path=%'), '') "
-    "FROM called AS f JOIN pg_proc AS p ON p.oid = f.oid JOIN pg_language AS l ON l.oid = "
+    "FROM run AS f JOIN pg_proc AS p ON p.oid = f.oid JOIN pg_language AS l ON l.oid = "
     "p.prolang "
     "WHERE l.lanname IN ('sql', 'plpgsql') AND p.pronamespace <> 'pg_catalog'::regnamespace";
 

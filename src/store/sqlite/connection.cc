@@ -293,8 +293,11 @@ int Connection::authorize(void* self, int action, const char* first, const char*
     case SQLITE_TRANSACTION:
     case SQLITE_SAVEPOINT:
     case SQLITE_ATTACH:
-    case SQLITE_DETACH:
-    case SQLITE_PRAGMA: return SQLITE_DENY;
+    case SQLITE_DETACH: return SQLITE_DENY;
+    // Full-text search asks whether others have written; that changes nothing.
+    case SQLITE_PRAGMA:
+      return second == nullptr && std::string_view(first) == "data_version" ? SQLITE_OK
+                                                                            : SQLITE_DENY;
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
     case SQLITE_DELETE:

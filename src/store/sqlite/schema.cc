@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "model/compact_id.h"
+#include "model/own_tables.h"
 #include "model/random.h"
 
 namespace once {
@@ -275,7 +276,11 @@ void compact_id(sqlite3_context* context, int, sqlite3_value** values) {
 Result<std::int64_t> version_of(Connection& writer) {
   const Rows tables = ONCE_TRY(
       writer.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'once_schema'"));
-  if (tables.empty()) return 0;
+  if (tables.empty()) {
+    const Rows foreign = ONCE_TRY(writer.query(foreign_table_query()));
+    if (foreign.empty()) return 0;
+    return fail(foreign_table_error("the file", std::get<std::string>(foreign[0][0])));
+  }
   const Rows versions = ONCE_TRY(writer.query("SELECT version FROM once_schema"));
   if (versions.size() != 1)
     return fail(Remedy::stop, "corrupt", "the table once_schema must have exactly one row");
@@ -306,6 +311,11 @@ Status migrate_from(Connection& writer, std::int64_t version, std::int64_t now_m
 }
 
 }  // namespace
+
+std::string foreign_table_query() {
+  return fmt::format("SELECT name FROM sqlite_master WHERE name IN ({}) ORDER BY name LIMIT 1",
+                     quoted_names(tables_made_by(schema_steps)));
+}
 
 int add_schema_functions(sqlite3* handle) {
   return sqlite3_create_function(handle, "once_compact_id", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,

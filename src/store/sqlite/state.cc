@@ -4,8 +4,11 @@
 #include <sqlite3.h>
 
 #include <memory>
+#include <string>
 
+#include "base/can_create.h"
 #include "base/file.h"
+#include "model/own_tables.h"
 #include "store/sqlite/error.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"
@@ -30,15 +33,17 @@ Result<Handle> open_plainly(const std::string& path) {
                                 "open"));
 }
 
-// The number that a query answers; 0: no row.
-Result<std::size_t> number_of(sqlite3* handle, const std::string& path, const char* query) {
+// The value that a query answers; empty: no row.
+Result<std::string> value_of(sqlite3* handle, const std::string& path, const std::string& query) {
   sqlite3_stmt* prepared = nullptr;
-  int code = sqlite3_prepare_v2(handle, query, -1, &prepared, nullptr);
-  std::size_t number = 0;
+  int code = sqlite3_prepare_v2(handle, query.c_str(), -1, &prepared, nullptr);
+  std::string value;
   if (code == SQLITE_OK) code = sqlite3_step(prepared);
-  if (code == SQLITE_ROW) number = static_cast<std::size_t>(sqlite3_column_int64(prepared, 0));
+  if (code == SQLITE_ROW)
+    if (const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(prepared, 0)))
+      value = text;
   sqlite3_finalize(prepared);
-  if (code == SQLITE_ROW || code == SQLITE_DONE) return number;
+  if (code == SQLITE_ROW || code == SQLITE_DONE) return value;
   return fail(error_from_sqlite(failure_of(code, handle), SqliteStage::open, "sqlite:" + path,
                                 "look into it"));
 }
@@ -50,16 +55,23 @@ Result<StoreState> sqlite_store_state(const std::string& path) {
   if (!file && file.error().tag == "missing") return StoreState::none;
   if (!file) return fail(file.error());
   const Handle handle = ONCE_TRY(open_plainly(path));
-  const std::size_t tables =
-      ONCE_TRY(number_of(handle.get(), path,
-                         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
-                         "name = 'once_schema'"));
-  if (tables == 0) return StoreState::none;
-  return store_state(ONCE_TRY(number_of(handle.get(), path, "SELECT version FROM once_schema")),
-                     schema_steps.size());
+  const std::string schema =
+      ONCE_TRY(value_of(handle.get(), path,
+                        "SELECT name FROM sqlite_master WHERE type = 'table' AND "
+                        "name = 'once_schema'"));
+  if (schema.empty()) {
+    const std::string foreign = ONCE_TRY(value_of(handle.get(), path, foreign_table_query()));
+    if (!foreign.empty()) return fail(foreign_table_error("sqlite:" + path, foreign));
+    return StoreState::none;
+  }
+  const std::string version =
+      ONCE_TRY(value_of(handle.get(), path, "SELECT CAST(version AS INTEGER) FROM once_schema"));
+  return store_state(version.empty() ? 0 : std::stoull(version), schema_steps.size());
 }
 
 Result<std::unique_ptr<Store>> open_sqlite_store_to_look(const std::string& path) {
+  const auto file = system_files().open(path, OpenMode::read);
+  if (!file && file.error().tag == "missing") ONCE_TRY(check_can_create(path));
   return SqliteStore::open(path, {.makes_tables = false}, system_clock());
 }
 

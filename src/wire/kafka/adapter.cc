@@ -106,6 +106,7 @@ const Adapter& adapter() {
                                .reader_parameters = reader_parameters,
                                .sink = open_kafka_sink,
                                .sink_traits = kafka_sink_traits,
+                               .sink_check = check_sink,
                                .topics = &topics,
                                .topic_address = topic_address,
                                .advice = library_advice};

@@ -12,4 +12,8 @@ namespace once::kafka {
 // and nothing is committed. `start=committed` begins where the group is.
 [[nodiscard]] Result<std::unique_ptr<Source>> open_source_to_look(std::string_view url);
 
+// Compares the settings of a sink with one another and with what its broker allows. Enters no
+// producer and writes nothing.
+[[nodiscard]] Status check_sink(std::string_view url);
+
 }  // namespace once::kafka

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "wire/kafka/look.h"
+#include "wire/kafka/topic_settings.h"
 #include "wire/kafka/voice.h"
 
 namespace once::kafka {
@@ -106,7 +108,41 @@ class KafkaSink final : public Sink, public SinkProducers {
   std::map<std::uint64_t, Voice*> speakers_;  // by the producer in their stamps
 };
 
+// Defaults that the address may override.
+Result<Address> producing_address(std::string_view url) {
+  Address address = ONCE_TRY(Address::parse(url, Role::sink));
+  const Settings defaults{{"linger.ms", "0"}, {"transaction.timeout.ms", "60000"}};
+  address.properties.insert(address.properties.begin(), defaults.begin(), defaults.end());
+  return address;
+}
+
+std::int64_t number_of(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); }
+
+// The broker refuses a producer whose transactions may take longer than it allows.
+Status check_timeout(const Address& address, const TopicSettings& broker) {
+  constexpr const char* name = "transaction.timeout.ms";
+  const auto allowed = broker.find("transaction.max.timeout.ms");
+  if (allowed == broker.end()) return {};
+  std::int64_t asked_ms = 0;
+  for (const auto& [property, value] : address.properties)
+    if (property == name) asked_ms = number_of(value);
+  if (asked_ms <= number_of(allowed->second)) return {};
+  return fail(Remedy::stop, "config",
+              fmt::format("{}: {} is {}, but the broker allows at most {} "
+                          "(transaction.max.timeout.ms); make it smaller",
+                          address.where(), name, asked_ms, allowed->second));
+}
+
 }  // namespace
+
+Status check_sink(std::string_view url) {
+  const Address address = ONCE_TRY(producing_address(url));
+  // A producer that never enters leaves nothing at the broker; librdkafka compares its settings.
+  auto client = ONCE_TRY(Client::make(RD_KAFKA_PRODUCER, address,
+                                      Voice::settings(fmt::format("{}/check", address.topic))));
+  return check_timeout(address, ONCE_TRY(broker_settings(*client)));
+}
+
 }  // namespace once::kafka
 
 namespace once {
@@ -116,10 +152,7 @@ Result<SinkTraits> kafka_sink_traits(std::string_view url) {
 }
 
 Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url) {
-  kafka::Address address = ONCE_TRY(kafka::Address::parse(url, kafka::Role::sink));
-  // Defaults that the address may override.
-  const kafka::Settings defaults{{"linger.ms", "0"}, {"transaction.timeout.ms", "60000"}};
-  address.properties.insert(address.properties.begin(), defaults.begin(), defaults.end());
+  kafka::Address address = ONCE_TRY(kafka::producing_address(url));
   auto client = ONCE_TRY(kafka::Client::make(RD_KAFKA_PRODUCER, address, {}));
   const std::uint32_t count = ONCE_TRY(client->partition_count(address.topic));
   return std::make_unique<kafka::KafkaSink>(std::move(address), count);

@@ -6,9 +6,8 @@
 namespace once::kafka {
 namespace {
 
-constexpr std::string_view what = "read the settings of the topic";
-
-Result<TopicSettings> read(const Client& client, const rd_kafka_event_t& event) {
+Result<TopicSettings> read(const Client& client, const rd_kafka_event_t& event,
+                           std::string_view what) {
   std::size_t count = 0;
   const rd_kafka_ConfigResource_t** resources =
       rd_kafka_DescribeConfigs_result_resources(&event, &count);
@@ -24,9 +23,9 @@ Result<TopicSettings> read(const Client& client, const rd_kafka_event_t& event) 
   return settings;
 }
 
-Result<TopicSettings> ask(Client& client, const std::string& topic, int wait_ms) {
-  rd_kafka_ConfigResource_t* resource =
-      rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic.c_str());
+Result<TopicSettings> ask(Client& client, rd_kafka_ResourceType_t type, const std::string& name,
+                          std::string_view what, int wait_ms) {
+  rd_kafka_ConfigResource_t* resource = rd_kafka_ConfigResource_new(type, name.c_str());
   const auto event = client.ask(
       what,
       [&](rd_kafka_queue_t* answers) {
@@ -35,17 +34,29 @@ Result<TopicSettings> ask(Client& client, const std::string& topic, int wait_ms)
       wait_ms);
   rd_kafka_ConfigResource_destroy(resource);
   if (!event) return fail(event.error());
-  return read(client, *rd_kafka_event_DescribeConfigs_result(event->get()));
+  return read(client, *rd_kafka_event_DescribeConfigs_result(event->get()), what);
+}
+
+// Without the right to know, or of an old broker: nothing.
+Result<TopicSettings> as_far_as_told(Result<TopicSettings> settings) {
+  if (settings) return settings;
+  const std::string& tag = settings.error().tag;
+  if (tag == "denied" || tag == "config") return TopicSettings{};
+  return settings;
 }
 
 }  // namespace
 
 Result<TopicSettings> topic_settings(Client& client, const std::string& topic, int wait_ms) {
-  auto settings = ask(client, topic, wait_ms);
-  if (settings) return settings;
-  const std::string& tag = settings.error().tag;
-  if (tag == "denied" || tag == "config") return TopicSettings{};  // no right, or an old broker
-  return settings;
+  return as_far_as_told(
+      ask(client, RD_KAFKA_RESOURCE_TOPIC, topic, "read the settings of the topic", wait_ms));
+}
+
+Result<TopicSettings> broker_settings(Client& client, int wait_ms) {
+  const std::int32_t broker = rd_kafka_controllerid(client.get(), wait_ms);
+  if (broker < 0) return TopicSettings{};
+  return as_far_as_told(ask(client, RD_KAFKA_RESOURCE_BROKER, std::to_string(broker),
+                            "read the settings of the broker", wait_ms));
 }
 
 bool is_compacted(const TopicSettings& settings) {

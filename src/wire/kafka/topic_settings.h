@@ -17,6 +17,9 @@ using TopicSettings = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Result<TopicSettings> topic_settings(Client& client, const std::string& topic,
                                                    int wait_ms = answer_ms);
 
+// In the same way those of a broker.
+[[nodiscard]] Result<TopicSettings> broker_settings(Client& client, int wait_ms = answer_ms);
+
 // Removes Kafka all but the newest message of a key?
 bool is_compacted(const TopicSettings& settings);
 

@@ -165,14 +165,13 @@ Status Voice::check_owner(const Known& known, const std::optional<ProducerState>
       fmt::format("{}: another process has entered as the producer {}", address_.where(), name_));
 }
 
+Settings Voice::settings(const std::string& name) {
+  return {{"transactional.id", "once/" + name}, {"enable.idempotence", "true"}, {"acks", "all"}};
+}
+
 Status Voice::make_client() {
-  const Settings settings{
-      {"transactional.id", fmt::format("once/{}/{}", address_.topic, name_)},
-      {"enable.idempotence", "true"},
-      {"acks", "all"},
-  };
   client_ = ONCE_TRY(Client::make(
-      RD_KAFKA_PRODUCER, address_, settings,
+      RD_KAFKA_PRODUCER, address_, settings(fmt::format("{}/{}", address_.topic, name_)),
       [](rd_kafka_conf_t& conf) { rd_kafka_conf_set_dr_msg_cb(&conf, delivered); }, this));
   ready_ = false;
   return {};

@@ -26,6 +26,9 @@ class Voice {
  public:
   Voice(const Address& address, std::string name) : address_(address), name_(std::move(name)) {}
 
+  // Of the producer with this name, beside the properties of its address.
+  static Settings settings(const std::string& name);
+
   Result<Stamp> enter(std::uint32_t partition);
   Result<Receipt> append(std::uint32_t partition, const Stamp& stamp,
                          std::span<const Message> messages);

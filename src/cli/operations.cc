@@ -36,8 +36,8 @@ Result<int> list(const OperationsFlags& flags, Output& output) {
 
 void add_operations(const Command& app, Context& context) {
   const auto flags = std::make_shared<OperationsFlags>();
-  const Command command = app.add_command(
-      "operations", "What was changed by hand, and the reasons that were given");
+  const Command command =
+      app.add_command("operations", "What was changed by hand, and the reasons that were given");
   add_books(command, flags->books);
   command.add_flag("--all", flags->chosen.all,
                    "What Once has done by itself, too: partitions taken, messages parked, ids "

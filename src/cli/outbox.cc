@@ -222,7 +222,8 @@ void add_outbox(const Command& app, Context& context) {
   add_numbers(shown_rows, flags);
   shown_rows.add_flag("--pending", flags->pending,
                       "What waits to be sent, instead of what is parked");
-  shown_rows.add_option("--limit", flags->limit, "With --pending: how many of each destination; 100")
+  shown_rows
+      .add_option("--limit", flags->limit, "With --pending: how many of each destination; 100")
       .check(whole_number(1, 10'000))
       .value_text("N");
   shown_rows.footer(

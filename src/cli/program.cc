@@ -125,6 +125,7 @@ void add_commands(const Command& app, Context& context) {
   add_position(app, context);
   add_horizon(app, context);
   add_scope(app, context);
+  add_operations(app, context);
   add_completion(app, context);
   add_manual(app, context);
   add_help(app, context);

@@ -90,7 +90,7 @@ struct Target {
   Position taken;  // when we began to send: our fence, and how often the destination was restarted
   std::string producer;
   std::string next_producer;  // the name after another restart
-  bool needs_person = false;  // it has diverged: the role is free until it is tried again
+  bool needs_person = false;  // it cannot be sent to: the role is free until it is tried again
   // By partition: what the destination takes next. Without producers it cannot be asked, and this
   // says nothing.
   std::map<std::uint32_t, Stamp> stamps;
@@ -230,14 +230,17 @@ class OutboxRelay final : public Relay {
     // Whatever a person or another relay does about it, we begin anew.
     to.close();
     if (is_replaced) handled = fail(replaced_destination_error(destination, handled.error()));
-    if (handled.error().tag == "diverged") {
-      // So that `once outbox restart` can tell it from a destination that needs no restart.
-      to.needs_person = true;
-      to.role->release(diverged_role(to.taken.offset + 1) + handled.error().text);
+    if (was_displaced(handled.error())) {
+      to.role->doubt();
+      return stand_by(destination, to, "another relay");
     }
-    if (!was_displaced(handled.error())) return handled;
-    to.role->doubt();
-    return stand_by(destination, to, "another relay");
+    // So that `once status` shows it, and `once outbox restart` can tell what it repairs.
+    to.needs_person = true;
+    const bool has_diverged = handled.error().tag == "diverged";
+    to.role->release(
+        (has_diverged ? diverged_role(to.taken.offset + 1) : std::string(blocked_role)) +
+        redacted(handled.error().text));
+    return handled;
   }
 
   std::string redacted(const std::string& reason) const {

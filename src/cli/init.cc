@@ -201,12 +201,20 @@ Result<int> init(const InitFlags& flags, Output& output) {
   return exit_ok;
 }
 
+// For shells, which offer them; the command itself says what is wrong with another.
+Check known_stories() {
+  Check check{.apply = [](std::string&) { return std::string(); }};
+  for (const std::string_view name : story_names()) check.words.emplace_back(name);
+  return check;
+}
+
 }  // namespace
 
 void add_init(const Command& app, Context& context) {
   const auto flags = std::make_shared<InitFlags>();
   const Command command = app.add_command("init", "Make a directory with an example to start from");
   command.add_option("STORY", flags->story, "Which one; without it, those there are")
+      .check(known_stories())
       .value_text(" ");
   command
       .add_option("--dir", flags->directory,

@@ -421,10 +421,11 @@ Status create_topic(Files& files, const std::string& directory, const std::strin
 
   const std::string home = topic_directory(directory, topic);
   if (const auto inside = list_topics(files, home); inside && !inside->empty())
-    return fail(Remedy::stop, "foreign",
-                fmt::format("{} is a directory of topics, such as {}, and cannot be a topic itself; "
-                            "name one in it: {}",
-                            absolute_path(home), inside->front(), file_url(home + "/NAME")));
+    return fail(
+        Remedy::stop, "foreign",
+        fmt::format("{} is a directory of topics, such as {}, and cannot be a topic itself; "
+                    "name one in it: {}",
+                    absolute_path(home), inside->front(), local_url("file", home + "/NAME")));
   auto lock = files.open(lock_path(directory, topic), OpenMode::lock);
   present = read_topic(files, directory, topic);  // another may have been faster
   if (present) return compare(topic, present->options, options);

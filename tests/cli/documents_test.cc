@@ -55,6 +55,7 @@ TEST_F(Completion, bash_offers_commands_flags_and_values) {
   EXPECT_EQ(bash("once consume -o j"), "json jsonl\n");
   EXPECT_EQ(bash("once topic create --gaps h"), "hold\n");
   EXPECT_EQ(bash("once completion z"), "zsh\n");
+  EXPECT_EQ(bash("once init poi"), "points\n");
 }
 
 TEST_F(Completion, bash_offers_files_for_other_values) {

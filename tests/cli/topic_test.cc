@@ -49,6 +49,20 @@ TEST(Topic, is_created_once_however_often_it_is_asked_for) {
   EXPECT_EQ(first.json()["gaps"], "hold");
 }
 
+TEST(Topic, is_not_made_of_a_directory_of_topics) {
+  Scratch scratch;
+  ASSERT_EQ(run_once({"topic", "create", "file:" + scratch.path("data/orders")}).exit_code, 0);
+  const Answer refused =
+      run_once({"topic", "create", "file:" + scratch.path("data"), "-o", "json"});
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  EXPECT_EQ(refused.error()["tag"], "foreign") << refused.err;
+  EXPECT_NE(refused.err.find("name one in it: file:" + scratch.path("data/NAME")),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(run_once({"topic", "ls", "file:" + scratch.directory(), "-o", "json"}).json(),
+            testing::Json::array());
+}
+
 TEST(Topic, with_other_settings_is_not_the_same_topic) {
   Scratch scratch;
   const std::string url = "file:" + scratch.path("orders");

@@ -257,7 +257,7 @@ TEST_F(OutboxCli, the_reasons_of_corrections_are_found_in_the_operation_log) {
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
   };
   change({"position", "set", "--partition", "deposits/0", "--to", "first"}, "read it again");
-  change({"horizon", "set", "--to", "1000"}, "a wrong clock");
+  change({"horizon", "set", "--to", "1000", "--force"}, "a wrong clock");
   change({"outbox", "restart", destination(), "--force"}, "restored");
   const Json logged = run_once({"operations", "--store", store(), "-o", "json"}).json();
   Lines found;

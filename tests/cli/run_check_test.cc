@@ -198,7 +198,7 @@ TEST_F(RunCheck, full_text_table_is_written_like_any_other) {
   const Answer answer = run(text);
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_EQ(sql("SELECT id FROM words ORDER BY id"), (Lines{"deposit-1", "deposit-2"}));
-  expect_refused(with_step("sql = \"PRAGMA data_version = 1\""), "PRAGMA");
+  EXPECT_EQ(run(with_step("sql = \"PRAGMA data_version = 1\""), {"--check"}).exit_code, 3);
 }
 
 TEST_F(RunCheck, store_that_cannot_be_made_is_found_by_the_check_as_by_the_run) {

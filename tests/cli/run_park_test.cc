@@ -79,7 +79,7 @@ TEST_F(RunPark, a_secret_that_an_error_quotes_is_in_no_reason_no_row_and_no_copy
   ASSERT_EQ(parked_reasons().size(), 1u);
   EXPECT_NE(parked_reasons()[0].find("${RUN_TOKEN}"), std::string::npos) << parked_reasons()[0];
   EXPECT_EQ(parked_reasons()[0].find("Zq7kXw9m"), std::string::npos);
-  EXPECT_EQ(sql("SELECT count(*) FROM once_ledger WHERE instr(detail, 'Zq7kXw9m') > 0"),
+  EXPECT_EQ(sql("SELECT count(*) FROM once_ledger WHERE instr(result, 'Zq7kXw9m') > 0"),
             Lines{"0"});
   ASSERT_EQ(dead().size(), 1u);
   EXPECT_EQ(dead()[0].dump().find("Zq7kXw9m"), std::string::npos);

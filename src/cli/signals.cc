@@ -3,6 +3,7 @@
 
 #include <once/clock.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -36,16 +37,34 @@ void unblock() {
 
 }  // namespace
 
-SignalWatch::SignalWatch() {
+SignalWatch::SignalWatch(const Limits& limits) : limits_(limits) {
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  thread_ = std::thread([this] { work(); });
+  try {
+    reactor_ = std::thread([this] { react(); });
+    thread_ = std::thread([this] { watch(); });
+  } catch (...) {
+    end_reactor();
+    unblock();
+    throw;
+  }
 }
 
+// While a reaction runs that does not return, a signal still ends the process.
 SignalWatch::~SignalWatch() {
+  end_reactor();
   ending_ = true;
   thread_.join();
   unblock();
+}
+
+void SignalWatch::end_reactor() {
+  {
+    const std::lock_guard lock(news_mutex_);
+    reactor_ending_ = true;
+  }
+  news_.notify_all();
+  if (reactor_.joinable()) reactor_.join();
 }
 
 SignalWatch::Scope::Scope(SignalWatch& watch, SignalReactions reactions) : watch_(watch) {
@@ -59,40 +78,56 @@ SignalWatch::Scope::~Scope() {
   watch_.reactions_.reset();
 }
 
-void SignalWatch::work() {
+// Nothing here waits for anything but signals.
+void SignalWatch::watch() {
   const sigset_t set = watched();
   const timespec tick{tick_ms / 1000, (tick_ms % 1000) * ns_per_ms};
   while (!ending_) {
     const int number = sigtimedwait(&set, nullptr, &tick);
-    const std::lock_guard lock(mutex_);
     if (number > 0) take(number);
     if (came_ != 0) look_at_clock();
-    if (reactions_) tick_once();
-  }
-}
-
-// It only tells how it goes: one that throws, as without memory, is left out.
-void SignalWatch::tick_once() {
-  try {
-    reactions_->on_tick();
-  } catch (const std::exception&) {
   }
 }
 
 void SignalWatch::take(int number) {
   if (came_ != 0 || !began_) die_of(number);
-  came_ = number;
   came_ns_ = system_clock().ticks_ns();
-  if (reactions_) reactions_->on_signal();
+  came_ = number;
+  signal_untold_ = true;
+  news_.notify_all();
 }
 
 void SignalWatch::look_at_clock() {
   const std::int64_t waited_ms = (system_clock().ticks_ns() - came_ns_) / ns_per_ms;
-  if (waited_ms >= end_ms) die_of(came_);
-  if (waited_ms < overdue_ms || is_overdue_) return;
-  is_overdue_ = true;
-  unblock();  // giving up may take a moment, in which a second signal still kills
-  if (reactions_) reactions_->on_overdue();
+  if (waited_ms >= limits_.end_ms) die_of(came_);
+  if (waited_ms < limits_.overdue_ms || std::exchange(is_overdue_, true)) return;
+  overdue_untold_ = true;
+  news_.notify_all();
+}
+
+void SignalWatch::react() {
+  while (true) {
+    {
+      std::unique_lock lock(news_mutex_);
+      const auto has_news = [this] { return reactor_ending_ || signal_untold_ || overdue_untold_; };
+      news_.wait_for(lock, std::chrono::milliseconds(tick_ms), has_news);
+      if (reactor_ending_) return;
+    }
+    react_once();
+  }
+}
+
+void SignalWatch::react_once() {
+  const std::lock_guard lock(mutex_);
+  const bool came = signal_untold_.exchange(false);
+  const bool is_overdue = overdue_untold_.exchange(false);
+  if (!reactions_) return;
+  if (came) reactions_->on_signal();
+  if (is_overdue) reactions_->on_overdue();
+  try {
+    reactions_->on_tick();
+  } catch (const std::exception&) {  // it only tells how it goes; without memory it is left out
+  }
 }
 
 }  // namespace once::cli

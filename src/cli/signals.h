@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -10,8 +11,9 @@
 
 namespace once::cli {
 
-// What a command that can be stopped does about it. All of them are called from the thread of the
-// watch, one after the other.
+// What a command that can be stopped does about it. All of them are called from one thread, one
+// after the other. One that does not return, since nobody reads stderr for example, is no reason
+// for the process to live on: the watch waits for signals in a thread of its own.
 struct SignalReactions {
   std::function<void()> on_signal;   // once, at the first signal: begin to stop
   std::function<void()> on_overdue;  // once, when stopping takes too long: give up what others need
@@ -29,13 +31,17 @@ struct SignalReactions {
 // This holds until the watch is destroyed, also while what the command has used is closed.
 class SignalWatch {
  public:
-  SignalWatch();
+  // All from the first signal on.
+  struct Limits {
+    std::int64_t overdue_ms = 5'000;
+    std::int64_t end_ms = 8'000;
+  };
+
+  explicit SignalWatch(const Limits& limits);
+  SignalWatch() : SignalWatch(Limits{}) {}
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
   ~SignalWatch();
-
-  static constexpr std::int64_t overdue_ms = 5'000;
-  static constexpr std::int64_t end_ms = 8'000;
 
   // While it lives, the watch calls these; what they use has to live longer.
   class Scope {
@@ -53,19 +59,28 @@ class SignalWatch {
   int came() const { return came_; }
 
  private:
-  void work();
+  void watch();
+  void react();
+  void react_once();
   void take(int number);
   void look_at_clock();
-  void tick_once();
+  void end_reactor();
 
+  const Limits limits_;
   std::mutex mutex_;  // held while a reaction runs, so that none runs when its scope is gone
   std::optional<SignalReactions> reactions_;  // guarded by mutex_
-  bool began_ = false;                        // guarded by mutex_: something reacts, or did
+  std::atomic<bool> began_{false};            // something reacts, or did
   std::atomic<int> came_{0};
-  std::int64_t came_ns_ = 0;  // only of the thread, as the next one
+  std::int64_t came_ns_ = 0;  // only of the watching thread, as the next one
   bool is_overdue_ = false;
+  std::atomic<bool> signal_untold_{false};
+  std::atomic<bool> overdue_untold_{false};
+  std::mutex news_mutex_;  // taken with no other lock
+  std::condition_variable news_;
+  bool reactor_ending_ = false;  // guarded by news_mutex_
   std::atomic<bool> ending_{false};
-  std::thread thread_;  // last: it uses all of the above
+  std::thread reactor_;  // last, with the next one: they use all of the above
+  std::thread thread_;
 };
 
 }  // namespace once::cli

@@ -47,6 +47,21 @@ struct Culprit {
   bool operator==(const Culprit&) const = default;
 };
 
+// The partition whose source no longer has what was read from it before: how to go on depends on
+// why (tag "gone").
+struct Lost {
+  enum class Why : std::uint8_t {
+    deleted,   // the messages from the position on: the oldest one comes later
+    ended,     // the partition ends before the position
+    replaced,  // another message is at the position
+  };
+  Why why = Why::deleted;
+  std::string partition = {};
+  std::int64_t end = -1;  // where it ends; only of `ended`
+
+  bool operator==(const Lost&) const = default;
+};
+
 // An error is a value. `tag` is a short fixed word for metrics, JSON and exit codes ("busy",
 // "corrupt", "fenced", "full", ...); `text` is for people: what failed, where, and what to do.
 struct Error {
@@ -54,6 +69,7 @@ struct Error {
   std::string tag;
   std::string text;
   std::optional<Culprit> culprit = std::nullopt;
+  std::optional<Lost> lost = std::nullopt;
 
   bool operator==(const Error&) const = default;
 };

@@ -24,7 +24,8 @@ namespace once {
 [[nodiscard]] Error replaced_error(std::string_view partition, std::int64_t offset);
 
 // What ends a pipeline: one of these errors with the commands by which an operator goes on, and any
-// error with its commands completed by what is known there (model/hint.h).
+// error with its commands completed by what is known there (model/hint.h). Called once for an
+// error.
 [[nodiscard]] Error with_way_on(Error error, const HintPlace& place = {});
 
 }  // namespace once

@@ -44,7 +44,7 @@ def start(options):
         settings = dict(setting.split("=", 1) for setting in options.set)
         kind = KINDS[options.kind]
         if options.tls:
-            settings.update(kind.tls_settings(*make_certificates(options.dir)))
+            settings = {**kind.tls_settings(*make_certificates(options.dir)), **settings}
         if options.locale:
             make_locale(options.dir, options.locale)
         port = options.port or free_port(options.host)

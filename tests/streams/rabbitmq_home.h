@@ -13,7 +13,8 @@ namespace once::testing {
 
 // The server of a test program, and the adapter that talks to it.
 inline LiveServer& rabbitmq_server() {
-  static LiveServer made("rabbitmq");
+  // A broker may allow less than we do.
+  static LiveServer made("rabbitmq", {.settings = {"max_message_size=2000000"}});
   return made;
 }
 

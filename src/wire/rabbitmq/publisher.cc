@@ -22,6 +22,8 @@ constexpr std::size_t window_bytes_max = 4u << 20;
 constexpr std::size_t alone_bytes = 1u << 20;
 // For how long a broker may be silent about what it was sent.
 constexpr std::int64_t silence_ms_max = 30'000;
+// The same, once it has said that it takes no messages.
+constexpr std::int64_t blocked_ms_max = 5'000;
 // For how long an append waits for what an earlier one has left unconfirmed.
 constexpr std::int64_t earlier_ms_max = 2'000;
 // Of the frame with the properties, around these.
@@ -161,10 +163,15 @@ Status Publisher::send(const Message& message, std::size_t index, std::span<Fate
 }
 
 Status Publisher::wait_for_all(std::span<const Message> messages, std::span<Fate> fates) {
-  auto deadline = steady_clock::now() + std::chrono::milliseconds(silence_ms_max);
+  const auto patience = [this] {
+    return std::chrono::milliseconds(connection_->blocked().empty() ? silence_ms_max
+                                                                    : blocked_ms_max);
+  };
+  auto heard_at = steady_clock::now();
   while (!unconfirmed_.empty()) {
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
+        std::chrono::ceil<std::chrono::milliseconds>(heard_at + patience() - steady_clock::now())
+            .count();
     if (left <= 0) {
       stalled_ = true;
       return fail(
@@ -172,9 +179,10 @@ Status Publisher::wait_for_all(std::span<const Message> messages, std::span<Fate
           fmt::format("{}: the broker does not confirm what it was sent{}{}", address_.where(),
                       connection_->blocked().empty() ? "" : ": ", connection_->blocked()));
     }
-    auto event = ONCE_TRY(connection_->next(left));
+    // What the broker says about being blocked is no event.
+    auto event = ONCE_TRY(connection_->next(std::min<std::int64_t>(left, 500)));
     if (!event) continue;
-    deadline = steady_clock::now() + std::chrono::milliseconds(silence_ms_max);
+    heard_at = steady_clock::now();
     if (const auto* confirmed = std::get_if<Confirmed>(&*event)) take(*confirmed, fates);
     if (const auto* returned = std::get_if<Returned>(&*event)) take(*returned, messages, fates);
   }

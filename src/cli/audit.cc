@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "open/look.h"
 #include "operate/audit_json.h"
 #include "operate/message_json.h"
 
@@ -83,7 +84,8 @@ Result<int> audit(const AuditFlags& flags, Output& output) {
   progress.clear();
   const audit::AuditReport report = ONCE_TRY(audit.finish());
   if (output.json())
-    output.write_json(operate::json_of(report));
+    output.write_json(is_queue(flags.url) ? operate::json_of_queue(report)
+                                          : operate::json_of(report));
   else
     write_tables(report, output);
   if (!report.rule_fits())

@@ -7,9 +7,11 @@
 #include <cstdlib>
 
 #include "audit/looking_url.h"
+#include "base/url.h"
 #include "cli/exit_code.h"
 #include "cli/id_text.h"
 #include "model/message_view.h"
+#include "open/look.h"
 #include "operate/message_json.h"
 
 namespace once::cli {
@@ -47,6 +49,11 @@ void tell_looking(const std::string& source_url, Output& output) {
   const auto url = audit::looking_url(source_url);
   if (url && !url->group.empty())
     output.talk(fmt::format("reading all partitions without joining the group \"{}\"", url->group));
+  if (is_queue(source_url))
+    output.talk(
+        fmt::format("{} is a queue: what was acknowledged is gone, and what others hold is "
+                    "not seen, so that gaps and losses cannot be found here",
+                    shown_url(source_url)));
 }
 
 void write_parked(Output& output, const std::string& scope, const ParkedRecord& record) {

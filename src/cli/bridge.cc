@@ -169,6 +169,29 @@ void explain_missing(const BridgeFlags& flags, Output& output) {
       shown_url(flags.state), shown_url(flags.to), shown_url(flags.from)));
 }
 
+// A queue keeps nothing that could be compared.
+Result<int> finish_without_audit(const BridgeFlags& flags, std::size_t parked, Output& output) {
+  if (output.json()) {
+    output.write_json(operate::json_of_bridge_without_audit(parked));
+  } else {
+    Table table({"parked"});
+    table.row({grouped(static_cast<std::int64_t>(parked))});
+    output.write_table(table);
+  }
+  output.talk(fmt::format(
+      "not compared: {} is a queue, which keeps nothing that was acknowledged. Each message was "
+      "copied in the transaction in which {} remembers it",
+      shown_url(is_queue(flags.from) ? flags.from : flags.to), shown_url(flags.state)));
+  return parked == 0 ? exit_ok : exit_broken;
+}
+
+void explain_parked(const BridgeFlags& flags, const PipelineOptions& options, Output& output) {
+  output.talk(
+      fmt::format("{} and {} show what is parked",
+                  hint({"park", "ls", "--scope", options.scope, "--store", shown_url(flags.state)}),
+                  hint({"outbox", "show", "--store", shown_url(flags.state)})));
+}
+
 Result<int> bridge(const BridgeFlags& flags, Output& output) {
   set_log(flags.running, output);
   for (const std::string& url : {flags.from, flags.to, flags.state}) output.secrets.learn(url);
@@ -183,15 +206,13 @@ Result<int> bridge(const BridgeFlags& flags, Output& output) {
     if (!code) return fail(with_way_out(code.error(), flags, options));
     if (flags.follow || signals.came() != 0) return *code;
   }
+  const std::size_t parked = ONCE_TRY(parked_by(flags, options));
+  if (parked > 0) explain_parked(flags, options, output);
+  if (is_queue(flags.from) || is_queue(flags.to))
+    return finish_without_audit(flags, parked, output);
   const audit::BridgeReport report =
       ONCE_TRY(audit::audit_bridge(flags.from, flags.to, options.id));
-  const std::size_t parked = ONCE_TRY(parked_by(flags, options));
   write(report, parked, output);
-  if (parked > 0)
-    output.talk(fmt::format(
-        "{} and {} show what is parked",
-        hint({"park", "ls", "--scope", options.scope, "--store", shown_url(flags.state)}),
-        hint({"outbox", "show", "--store", shown_url(flags.state)})));
   if (report.missing > parked) explain_missing(flags, output);
   return report.is_clean() ? exit_ok : exit_broken;
 }

@@ -35,6 +35,9 @@ struct Adapter {
   // Whether the broker shares the messages out among the processes that read this URL. Missing: it
   // does not; one process reads it for a scope at a time, and the others stand by.
   bool (*shares_out)(const Url& url) = nullptr;
+  // Whether what was acknowledged is gone, and what others hold is not seen by somebody who only
+  // looks: an audit cannot compare it. Missing: everything can be read again.
+  bool (*is_queue)(const Url& url) = nullptr;
   // The parameter of a source's URL that names a consumer group; empty: there are no groups.
   std::string_view group_parameter = {};
   // The parameters that say who reads and from where. Who only looks leaves them out.

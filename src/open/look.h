@@ -22,6 +22,10 @@ namespace once {
 // would take its partitions away. Such processes take turns.
 [[nodiscard]] bool is_for_one_process(std::string_view source_url);
 
+// What was acknowledged is gone, and what others hold is not seen: somebody who only looks does not
+// see all of it, and an audit cannot compare it.
+[[nodiscard]] bool is_queue(std::string_view url);
+
 // The name of the topic, if only one process at a time can write it and the others are refused;
 // otherwise empty.
 [[nodiscard]] std::string topic_with_one_writer(std::string_view sink_url);

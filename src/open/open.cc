@@ -64,6 +64,12 @@ bool is_for_one_process(std::string_view source_url) {
   return adapter != nullptr && (adapter->shares_out == nullptr || !adapter->shares_out(*url));
 }
 
+bool is_queue(std::string_view text) {
+  const auto url = parse_url(text);
+  const Adapter* adapter = url ? adapter_of_scheme(url->scheme) : nullptr;
+  return adapter != nullptr && adapter->is_queue != nullptr && adapter->is_queue(*url);
+}
+
 std::string topic_with_one_writer(std::string_view sink_url) {
   const auto adapter = adapter_of(sink_url, "sink", can_write);
   if (!adapter || !(*adapter)->has_one_writer) return {};

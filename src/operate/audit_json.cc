@@ -36,11 +36,21 @@ Json json_of(const audit::AuditReport& report) {
           {"ok", report.is_clean()}};
 }
 
+Json json_of_queue(const audit::AuditReport& report) {
+  Json json = json_of(report);
+  json["not_known"] = {"gaps", "losses", "what others hold"};
+  return json;
+}
+
 Json json_of(const audit::BridgeReport& report, std::size_t parked) {
   return {{"copied", report.copied},         {"missing", report.missing},
           {"doubled", report.doubled},       {"others", report.others},
           {"duplicates", report.duplicates}, {"parked", parked},
           {"without_id", report.without_id}, {"ok", report.is_clean()}};
+}
+
+Json json_of_bridge_without_audit(std::size_t parked) {
+  return {{"compared", false}, {"parked", parked}, {"ok", parked == 0}};
 }
 
 }  // namespace once::operate

@@ -56,8 +56,8 @@ Result<SinkTraits> traits_of(std::string_view url) {
   return sink_traits(ONCE_TRY(Address::parse(url, Role::sink)));
 }
 
-// With a group of subscribers, or where each process has a session and gets all of it: the broker
-// never takes a message from one to give it to another.
+// The broker shares messages out among the members of a group, or each process has a session of its
+// own; and it keeps a message for its sessions, not for readers.
 bool always(const Url&) { return true; }
 
 std::optional<TopicAddress> topic_address(const Url& url) {
@@ -73,6 +73,7 @@ const Adapter& adapter() {
                                .source = open_source,
                                .source_to_look = open_source_to_look,
                                .shares_out = always,
+                               .is_queue = always,
                                .reader_parameters = reader_parameters,
                                .sink = open_sink,
                                .sink_traits = traits_of,

@@ -34,7 +34,7 @@ Result<SinkTraits> traits_of_sink(std::string_view url) {
   return sink_traits(ONCE_TRY(Address::parse(url, Role::sink)));
 }
 
-bool takes_a_share(const Url&) { return true; }
+bool always(const Url&) { return true; }
 
 // A queue, or an exchange: which queues that feeds, only the broker knows.
 std::optional<TopicAddress> topic_address(const Url& url) {
@@ -55,7 +55,8 @@ const Adapter& adapter() {
   static const Adapter adapter{.schemes = schemes,
                                .source = open_source,
                                .source_to_look = open_source_to_look,
-                               .shares_out = takes_a_share,
+                               .shares_out = always,
+                               .is_queue = always,
                                .sink = open_sink,
                                .sink_traits = traits_of_sink,
                                .topics = &topics(),

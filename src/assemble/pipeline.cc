@@ -171,4 +171,17 @@ Result<std::vector<Rehearsed>> rehearse(const Plan& plan, std::size_t count,
                         options_of(plan), count);
 }
 
+Result<operate::SetAside> set_aside(const Plan& plan, const operate::SetAsideRequest& request,
+                                    operate::Patience& patience, SharedStores& stores) {
+  const auto source = ONCE_TRY(
+      patience.until_there(the_source, [&] { return open_source_to_look(plan.source_url); }));
+  const LookedAtStore store =
+      ONCE_TRY(patience.until_there(the_store, [&] { return stores.open(plan.store_url); }));
+  auto done = operate::set_aside(*source, *store.store, plan.options, request);
+  if (done) return done;
+  Error error = std::move(done).error();
+  error.text = with_complete_hints(error.text, {.scope = plan.options.scope});
+  return fail(std::move(error));
+}
+
 }  // namespace once::assemble

@@ -13,6 +13,7 @@
 #include "operate/json.h"
 #include "operate/patience.h"
 #include "operate/runner_group.h"
+#include "operate/set_aside.h"
 #include "runtime/rehearsal.h"
 
 namespace once::assemble {
@@ -57,5 +58,12 @@ operate::Json json_of(const Plan& plan, const Checked& checked);
 [[nodiscard]] Result<std::vector<Rehearsed>> rehearse(const Plan& plan, std::size_t count,
                                                       operate::Patience& patience,
                                                       SharedStores& stores);
+
+// Parks one message that the pipeline has not handled yet. What the file says of statements is not
+// looked at: they may be the reason.
+[[nodiscard]] Result<operate::SetAside> set_aside(const Plan& plan,
+                                                  const operate::SetAsideRequest& request,
+                                                  operate::Patience& patience,
+                                                  SharedStores& stores);
 
 }  // namespace once::assemble

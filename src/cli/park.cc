@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 #include <once/clock.h>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "assemble/pipeline.h"
+#include "assemble/plans.h"
 #include "base/url.h"
 #include "cli/books.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
@@ -173,6 +177,60 @@ Result<int> resume(const ParkFlags& flags, Output& output) {
   return exit_ok;
 }
 
+// --- add
+
+struct AddFlags {
+  std::string path;
+  std::string pipeline;
+  operate::SetAsideRequest request;
+};
+
+Result<int> add(const AddFlags& flags, Output& output) {
+  const std::vector<Plan> plans =
+      ONCE_TRY(assemble::chosen(ONCE_TRY(assemble::plans_in(flags.path)), flags.pipeline));
+  if (plans.size() > 1) return fail_usage("say which pipeline of the file: --pipeline NAME");
+  const Plan& plan = plans.front();
+  plan.teach(output.secrets);
+  operate::Patience patience(0, {});
+  assemble::SharedStores stores(assemble::SharedStores::to_run);
+  const auto message = ONCE_TRY(assemble::set_aside(plan, flags.request, patience, stores));
+  if (output.json()) return output.write_json(operate::json_of(message)), exit_ok;
+  output.write_line(fmt::format("offset {} of partition {} is parked in scope {}, id {}",
+                                message.offset, message.partition, message.scope,
+                                text_of_id(message.id)));
+  return exit_ok;
+}
+
+void add_add(const Command& park, Context& context) {
+  const auto flags = std::make_shared<AddFlags>();
+  const Command command = park.add_command(
+      "add", "Park one message that a pipeline has not handled yet, so that it passes it");
+  command.add_option("FILE", flags->path, "The description of the pipeline, in TOML")
+      .required()
+      .value_text(" ");
+  command.add_option("--pipeline", flags->pipeline, "Which of the file's pipelines")
+      .value_text("NAME");
+  command.add_option("--partition", flags->request.partition, "Where the message is")
+      .required()
+      .value_text("NAME");
+  command.add_option("--offset", flags->request.offset, "Where it is in the partition")
+      .required()
+      .check(whole_number(0, std::numeric_limits<std::int64_t>::max()))
+      .value_text("N");
+  command.add_option("--reason", flags->request.reason, "Why; goes to the operation log")
+      .required()
+      .value_text("TEXT");
+  add_output(command, context);
+  command.footer(
+      "For a message that ends the run again and again. It is parked whole, as the pipeline parks\n"
+      "messages: once park show, replay and drop work on it. The pipeline may run meanwhile.\n"
+      "Example:\n  once park add points.toml --partition orders/0 --offset 17 --reason 'ticket "
+      "812'");
+  command.callback([&context, flags] {
+    context.action = [&context, flags] { return add(*flags, context.output); };
+  });
+}
+
 // --- The parser
 
 using Verb = Result<int> (*)(const ParkFlags&, Output&);
@@ -206,7 +264,7 @@ void add_selection(const Command& command, const std::shared_ptr<ParkFlags>& fla
 }  // namespace
 
 void add_park(const Command& app, Context& context) {
-  const Command park = app.add_command("park", "Parked messages: list, show, replay, drop");
+  const Command park = app.add_command("park", "Parked messages: list, show, add, replay, drop");
   const auto flags = std::make_shared<ParkFlags>();
   const Command ls =
       add_verb(park, context, flags, "ls", "List failures, alike ones together", list);
@@ -218,6 +276,7 @@ void add_park(const Command& app, Context& context) {
       .single()
       .value_text(" ");
   shown_one.footer("Example:\n  once park show 3 --store sqlite:shop.db -o json");
+  add_add(park, context);
   const Command replayed = add_verb(park, context, flags, "replay",
                                     "Send messages once more; their ids count as new", replay);
   add_selection(replayed, flags);

@@ -57,7 +57,9 @@ std::string completed(std::string_view command, const HintPlace& place) {
     made += flag;
     made += quoted(value);
   };
-  if (command.find(" --help") != std::string_view::npos) return made;
+  // What a pipeline's file says, a command about it need not.
+  const bool names_a_file = behind.starts_with("park add ");
+  if (names_a_file || command.find(" --help") != std::string_view::npos) return made;
   if (is_in(of_a_scope, first)) add(" --scope ", place.scope);
   if (is_in(of_a_scope, first) || is_in(of_a_store, first)) add(" --store ", place.store);
   return made;

@@ -23,6 +23,8 @@ enum class EventKind : std::uint8_t {
   destination_back,
   claim_awaited,  // of an effect outside the store: another process runs it, or a lease ran out
   claim_free,
+  statement_failing,  // a statement of the handler fails for all messages, in a way that may pass
+  statement_passes,
   partitions_assigned,
   partitions_revoked,
   partitions_awaited,  // this process has none: others of its group have them all, or it is new

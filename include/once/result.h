@@ -62,6 +62,14 @@ struct Lost {
   bool operator==(const Lost&) const = default;
 };
 
+// What an error is about, as far as that says whether another message may fare better.
+enum class Cause : std::uint8_t {
+  other,      // the connection, the books of Once, this program
+  statement,  // the store has answered one statement with it, and goes on
+  joined,     // the same of a statement that was run for several messages at once
+  handler,    // the same of a statement of a handler: it may depend on the values of a message
+};
+
 // An error is a value. `tag` is a short fixed word for metrics, JSON and exit codes ("busy",
 // "corrupt", "fenced", "full", ...); `text` is for people: what failed, where, and what to do.
 struct Error {
@@ -70,6 +78,9 @@ struct Error {
   std::string text;
   std::optional<Culprit> culprit = std::nullopt;
   std::optional<Lost> lost = std::nullopt;
+  Cause cause = Cause::other;
+  // The message of the batch for which the statement was run; unset: not known.
+  std::optional<std::size_t> message = std::nullopt;
 
   bool operator==(const Error&) const = default;
 };

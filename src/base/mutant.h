@@ -58,6 +58,7 @@ enum class Mutant : std::uint8_t {
   waiting_blocks_lane,        // of a source without order, a message that waits holds others back
   old_session_acknowledges,   // an ack of a lost channel means another message of the next one
   producer_id_per_partition,  // a name has another id in each partition of its topic
+  charged_without_proof,      // a message is parked for what every message fails with
   count_
 };
 

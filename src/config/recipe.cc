@@ -243,7 +243,11 @@ Result<Message> Recipe::message_of(const Emit& emit, MessageValues& values) cons
 Status Recipe::conclude(Work& work, Result<Outcome> done, bool after_writes) {
   if (!done) {
     const Error& error = done.error();
-    if (error.culprit || error.remedy != Remedy::park) return fail(error);
+    if (error.culprit || error.remedy != Remedy::park) {
+      Error of_message = error;
+      if (!error.message && error.cause == Cause::other) of_message.message = work.message;
+      return fail(std::move(of_message));
+    }
     return blame(work, parked(error.text));
   }
   if (has_to_roll_back(*done, after_writes)) return blame(work, std::move(*done));

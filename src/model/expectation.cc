@@ -18,6 +18,8 @@ Error unmet_expectation(std::string_view where, std::string_view statement, std:
 Error blamed_on(std::optional<std::size_t> message, Error error) {
   if (error.remedy == Remedy::park && message && !error.culprit)
     error.culprit = Culprit{*message, parked(error.text)};
+  if (error.cause == Cause::statement) error.message = message;
+  if (error.cause != Cause::other) error.cause = Cause::handler;
   return error;
 }
 

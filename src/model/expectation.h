@@ -15,7 +15,8 @@ namespace once {
                                       std::int64_t rows, const Expect& expect,
                                       std::optional<std::size_t> message);
 
-// A write that the database refuses belongs to the message on whose behalf it was made.
+// What the database says of a handler's statement belongs to the message on whose behalf it was
+// run: a write that it refuses spoils this message; anything else may come from its values or not.
 [[nodiscard]] Error blamed_on(std::optional<std::size_t> message, Error error);
 
 }  // namespace once

@@ -34,6 +34,8 @@ inline constexpr Dependency a_destination{EventKind::destination_away, EventKind
                                           "the destination"};
 inline constexpr Dependency a_claim{EventKind::claim_awaited, EventKind::claim_free, "a claim",
                                     Severity::info, "is free"};
+inline constexpr Dependency a_statement{EventKind::statement_failing, EventKind::statement_passes,
+                                        "a statement", Severity::warning, "passes"};
 inline constexpr Dependency the_group{EventKind::partitions_awaited, std::nullopt, "partitions",
                                       Severity::info};
 

@@ -64,7 +64,8 @@ void Lane::disown(std::string_view partition) {
   });
   if (!doubt_) drop_leaving();
   if (tasks_.empty() && parts_.events != nullptr)
-    for (const Dependency* on : {&the_store, &a_claim}) parts_.events->leave(*on, {}, this);
+    for (const Dependency* on : {&the_store, &a_claim, &a_statement})
+      parts_.events->leave(*on, {}, this);
 }
 
 void Lane::drop_leaving() {
@@ -324,6 +325,7 @@ std::vector<Batch> Lane::give_back() {
 
 // One attempt at what is selected, as the semantics says: in one transaction or in two.
 Status Lane::attempt() {
+  if (charged_count() == selected_.size() && !ONCE_TRY(await_proof())) return {};
   const bool halfway = selected_.front()->halfway;
   const bool move = parts_.positions;
   if (selected_.front()->deferred()) return attempt_once({.advance = false, .work = true});
@@ -361,6 +363,7 @@ Status Lane::attempt_once(Content content) {
   put_off_.clear();
   due_done_.clear();
   cut_.reset();
+  ran_.clear();
   const Status done = transact(content);
   if (!done) return failed(done.error(), content);
   committed(content);
@@ -372,6 +375,7 @@ void Lane::committed(Content content) {
   ++parts_.counters.transactions;
   store_failures_ = 0;
   store_answered();
+  if (content.work && charged_count() < selected_.size()) parts_.passed->passed(ran_);
   if (content.advance)
     for (Item* item : selected_) {
       Owned& partition = *item->task->owned;
@@ -394,6 +398,8 @@ void Lane::settled() {
   if (tally_.deferred > 0) ONCE_POINT(lane_after_defer);
   tell_parked();
   tally_ = {};
+  unproven_ = 0;
+  if (limit_ >= parts_.options.batch_count_max) lasting_count_ = 0;
   for (Item* item : selected_) {
     item->settled = true;
     item->task->go_on();
@@ -418,6 +424,8 @@ Status Lane::failed(const Error& error, Content content) {
     return {};
   }
   if (spoiled_by_someone_) return isolate(error);
+  const bool is_suspect = error.cause == Cause::handler && error.remedy != Remedy::park;
+  if (is_suspect && charged_count() < selected_.size()) return suspect(error), Status();
   switch (error.remedy) {
     case Remedy::retry: wait_for(awaited_after(error), error); return {};
     case Remedy::recheck: doubt_ = {content, error}; return {};
@@ -426,30 +434,35 @@ Status Lane::failed(const Error& error, Content content) {
       if (error.tag == "fenced" && content.advance && ONCE_TRY(arrived_late())) return {};
       break;
   }
-  return fail(error);
+  return fail(named(error));
 }
 
-Error Lane::with_drop_hint(Error error, const Item& item) const {
-  const std::string number = fmt::format("{}", item.delivery.deferral.number);
-  error.text += fmt::format(
-      "; message {} waits in the store and could not even be parked: {} gives it up", number,
-      hint({"later", "drop", number, "--scope", parts_.options.scope, "--reason",
-            "could not be parked"}));
-  return error;
+std::string Lane::drop_hint(const Item& item, std::string_view reason) const {
+  return hint({"later", "drop", fmt::format("{}", item.delivery.deferral.number), "--scope",
+               parts_.options.scope, "--reason", reason});
 }
 
 // Some message spoiled the attempt, and nothing says which: a constraint that is checked at commit,
 // a value that is too long for a column. Smaller and smaller attempts show who it is. Alone, it is
 // parked; if the store refuses even that, then without recording its id, then without its id.
 Status Lane::isolate(const Error& error) {
-  if (selected_.size() > 1) {
-    limit_ = selected_.size() / 2;
+  const std::size_t charged = charged_count();
+  if (selected_.size() > charged + 1) {
+    limit_ = charged + (selected_.size() - charged) / 2;
     parts_.counters.batch_count = limit_;
     return {};
   }
-  Item& item = *selected_.front();
+  const auto other = std::find_if(selected_.begin(), selected_.end(),
+                                  [](const Item* one) { return !one->charged(); });
+  Item& item = other == selected_.end() ? *selected_.front() : **other;
   // Its id has a record, without which it cannot be parked.
-  if (item.deferred() && item.refused > 0) return fail(with_drop_hint(error, item));
+  if (item.deferred() && item.refused > 0) {
+    Error last = error;
+    last.text +=
+        fmt::format("; message {} waits in the store and could not even be parked: {} gives it up",
+                    item.delivery.deferral.number, drop_hint(item, "could not be parked"));
+    return fail(std::move(last));
+  }
   switch (item.refused++) {
     case 0:
       item.decided = parked(error.text);
@@ -548,6 +561,7 @@ void Lane::wait_for(const Dependency& on, const Error& why) {
   ++store_failures_;
   if (parts_.events != nullptr) {
     if (on.away != the_store.away) parts_.events->back(the_store, {}, this);
+    if (on.away != a_statement.away) parts_.events->back(a_statement, {}, this);
     parts_.events->away(on, {}, this, why);
   }
   not_before_ns_ =
@@ -558,6 +572,7 @@ void Lane::store_answered() {
   if (parts_.events == nullptr) return;
   parts_.events->back(the_store, {}, this);
   parts_.events->back(a_claim, {}, this);
+  parts_.events->back(a_statement, {}, this);
 }
 
 // Once it is committed.

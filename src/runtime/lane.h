@@ -22,6 +22,7 @@
 #include "runtime/counters.h"
 #include "runtime/event_log.h"
 #include "runtime/parked_share.h"
+#include "runtime/statements.h"
 #include "runtime/store_clock.h"
 #include "runtime/watched_transaction.h"
 #include "runtime/watermark.h"
@@ -40,6 +41,8 @@ struct LaneParts {
   const StoreClock* store_clock = nullptr;  // unset: births are believed as they are
   EventLog* events = nullptr;               // unset: nobody is told
   ParkedShare* parked_share = nullptr;
+  // Of all lanes that are made of these parts.
+  std::shared_ptr<PassedStatements> passed = std::make_shared<PassedStatements>();
   // Told inside of the transaction what becomes of a message, recorded or not; for rehearsals.
   std::function<void(const Outcome&)> on_outcome = {};
   std::string source = {};  // its name, for copies of parked messages
@@ -138,6 +141,18 @@ class Lane {
     std::optional<std::int64_t> stored_waiting_ms;  // ... and what of it is committed
   };
 
+  // What the store said of a handler's statement that it ran for one message alone, although it
+  // sounds as if it would say so to every message (lane_suspect.cc).
+  struct Suspicion {
+    Error why;
+    Statements ran;              // for this message, the refused one among them
+    std::uint32_t failures = 0;  // in a row, alone, with this error
+    std::uint32_t waits = 0;     // for other messages that could show whose fault it is
+    bool charged = false;        // it is going to be parked, if another message passes
+    bool others_pass = false;    // another did, after it had failed
+    bool on_record = false;      // others did earlier in this run, and none is there now
+  };
+
   // One delivery on its way.
   struct Item {
     Delivery delivery;
@@ -150,16 +165,18 @@ class Lane {
     Task* task = nullptr;
     std::optional<Outcome> decided;    // settle this instead of calling the handler
     std::string park_tag = "handler";  // if it is parked: the kind of reason
-    std::optional<Verdict> outside;    // what its claim said; fresh: with the effect's outcome
-    std::uint32_t attempts = 0;        // that failed
-    std::uint32_t refused = 0;         // how often the store refused it when it was alone
-    std::int64_t not_before_ns = 0;    // in the clock's ticks
-    bool records_id = true;            // in the ledger, if it has one
-    bool ahead = false;                // born in the future, and parked for it
-    bool passed = false;               // not wanted: nothing is recorded but the position
+    std::unique_ptr<Suspicion> suspicion;
+    std::optional<Verdict> outside;  // what its claim said; fresh: with the effect's outcome
+    std::uint32_t attempts = 0;      // that failed
+    std::uint32_t refused = 0;       // how often the store refused it when it was alone
+    std::int64_t not_before_ns = 0;  // in the clock's ticks
+    bool records_id = true;          // in the ledger, if it has one
+    bool ahead = false;              // born in the future, and parked for it
+    bool passed = false;             // not wanted: nothing is recorded but the position
     bool settled = false;
     bool apart = false;  // it has left its batch, to wait by itself
     bool deferred() const { return delivery.deferral.number != 0; }  // it waited in the store
+    bool charged() const { return suspicion && suspicion->charged; }
     bool halfway = false;  // of the two transactions of the weaker semantics, one is committed
   };
 
@@ -213,7 +230,7 @@ class Lane {
   void wait(Item& item, std::int64_t wait_ms);
   void set_apart(Item& item, std::int64_t wait_ms);
   std::size_t waiting_count() const;
-  Error with_drop_hint(Error error, const Item& item) const;
+  std::string drop_hint(const Item& item, std::string_view reason) const;
   Status check_can_wait(const Outcome& outcome) const;
   void decide_later(Item& item, const Outcome& outcome);
   void wait_for(const Dependency& on, const Error& why);
@@ -221,6 +238,19 @@ class Lane {
   void store_answered();
   void tell_parked();
   void tell_retried(const Item& item, std::string_view reason);
+
+  // A statement that every message would fail with, or only this one (lane_suspect.cc).
+  std::size_t charged_count() const;
+  std::size_t passing_count() const;
+  bool lasts(const Error& error);
+  void suspect(const Error& error);
+  void charge(Item& item, const Error& error);
+  void release(Item& item);
+  Status check_proof(Transaction& transaction);
+  Result<bool> await_proof();
+  void wait_for_others(const std::vector<Item*>& charged);
+  Error named(Error error, const Item& item) const;
+  Error named(Error error) const;
 
   // What the store knows of a partition beside its position (lane_progress.cc).
   std::int64_t waiting_ms(const Owned& partition, std::size_t Task::*from) const;
@@ -277,8 +307,12 @@ class Lane {
   std::vector<Item*> selected_;
   std::optional<Doubt> doubt_;
   Tally tally_;
-  std::size_t recorded_ = 0;        // of this attempt: outcomes that were settled
-  std::vector<std::size_t> freed_;  // of this attempt: those whose ids stay free
+  Statements ran_;            // of this attempt: what handlers have run
+  std::size_t unproven_ = 0;  // so many pass together, and run nothing that a charged one did
+  std::string lasting_;       // how a statement failed in the last attempts, masked ...
+  std::uint32_t lasting_count_ = 0;  // ... and in how many
+  std::size_t recorded_ = 0;         // of this attempt: outcomes that were settled
+  std::vector<std::size_t> freed_;   // of this attempt: those whose ids stay free
   std::map<std::string, std::int64_t, std::less<>> put_off_;  // ... keys, and in which time
   std::set<std::int64_t> due_done_;   // ... deferrals that are not put off again
   std::optional<std::size_t> cut_;    // this attempt has to end before this message

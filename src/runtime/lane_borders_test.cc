@@ -378,7 +378,8 @@ class NarrowTransaction final : public WatchedTransaction<KeyValueTransaction> {
  private:
   static Error too_long() { return {Remedy::park, "constraint", "data too long", std::nullopt}; }
 
-  Writes writes_;
+  Statements run_;
+  Writes writes_{run_};
   std::unique_ptr<Transaction> inner_;
 };
 

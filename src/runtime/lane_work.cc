@@ -56,6 +56,7 @@ Status Lane::transact(Content content) {
     ONCE_TRY(check_keys_were_asked(verdicts));
     ONCE_POINT(lane_after_admit);
     ONCE_TRY(work_all(*transaction, verdicts));
+    ONCE_TRY(check_proof(*transaction));
     check_all_recorded(verdicts);
     ONCE_TRY(cut_at_freed_id(verdicts));
     ONCE_POINT(lane_after_handler);
@@ -210,7 +211,7 @@ std::string Lane::mismatch_reason(const Item& item, const Verdict& verdict) cons
 }
 
 Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verdicts) {
-  Writes writes;
+  Writes writes(ran_);
   const auto view = watched(transaction, writes);
   for (std::size_t i = 0; i < selected_.size(); ++i) {
     Item& item = *selected_[i];
@@ -224,7 +225,9 @@ Status Lane::work_single(Transaction& transaction, std::span<const Verdict> verd
     const auto outcome = call_each(item, *view);
     if (!outcome) {
       if (const auto instead = outcome_of(outcome.error())) return spoil(i, *instead);
-      return fail(outcome.error());
+      Error error = outcome.error();
+      if (!error.message && error.cause == Cause::other) error.message = i;
+      return fail(std::move(error));
     }
     // Whatever it wrote before it changed its mind has to go: roll back, then settle it alone.
     if (is_never_kept(*outcome) || (outcome->kind != Outcome::Kind::applied && writes.any()))
@@ -254,7 +257,7 @@ Status Lane::work_batched(Transaction& transaction, std::span<const Verdict> ver
 
 // The batch handler. Nothing is on behalf of any message before it says so.
 Status Lane::work_fresh(std::span<Work> fresh, Transaction& transaction) {
-  Writes writes;
+  Writes writes(ran_);
   const auto view = watched(transaction, writes);
   if (const auto spoiled = ONCE_TRY(call_batched(fresh, *view))) {
     if (fresh.size() == 1) return spoil(fresh.front().message, *spoiled);
@@ -280,6 +283,7 @@ Status Lane::undo_refused(std::span<const Work> fresh, const Writes& writes) {
 
 // An exception is the handler's way to say that it could not do it this time.
 Result<Outcome> Lane::call_each(const Item& item, Transaction& transaction) {
+  ran_.note({});
   try {
     return parts_.handler.each()(item.delivery, transaction);
   } catch (const SimulatedDeath&) {
@@ -293,6 +297,7 @@ Result<Outcome> Lane::call_each(const Item& item, Transaction& transaction) {
 
 // An outcome here is that of some message of the batch, of which one is not known.
 Result<std::optional<Outcome>> Lane::call_batched(std::span<Work> work, Transaction& transaction) {
+  ran_.note({});
   try {
     const Status done = parts_.handler.batched()(work, transaction);
     if (done) return std::nullopt;

@@ -19,6 +19,8 @@ const char* name_of(EventKind kind) {
     case EventKind::destination_back: return "destination_back";
     case EventKind::claim_awaited: return "claim_awaited";
     case EventKind::claim_free: return "claim_free";
+    case EventKind::statement_failing: return "statement_failing";
+    case EventKind::statement_passes: return "statement_passes";
     case EventKind::partitions_assigned: return "partitions_assigned";
     case EventKind::partitions_revoked: return "partitions_revoked";
     case EventKind::partitions_awaited: return "partitions_awaited";

@@ -12,12 +12,17 @@
 #include <vector>
 
 #include "model/sql_text.h"
+#include "runtime/statements.h"
 
 namespace once {
 
 // What a handler wrote, and for which messages.
 class Writes {
  public:
+  explicit Writes(Statements& run) : run_(run) {}
+
+  // A statement or a command, whether it writes or not.
+  void ran(std::string_view statement) { run_.note(statement); }
   void note(std::optional<std::size_t> message) {
     if (!message)
       unattributed_ = true;
@@ -36,6 +41,7 @@ class Writes {
   }
 
  private:
+  Statements& run_;
   bool unattributed_ = false;
   std::vector<std::size_t> messages_;
 };
@@ -64,6 +70,7 @@ class WatchedTransaction : public Interface {
   Status commit() override { return inner_.commit(); }
 
  protected:
+  void ran(std::string_view statement) { writes_.ran(statement); }
   Transaction& store_transaction() const { return inner_; }
   // The store's transaction, told whose calls these are.
   Transaction& inner() {
@@ -87,17 +94,21 @@ class WatchedSql final : public WatchedTransaction<SqlTransaction> {
 
   Status execute(std::string_view statement, std::span<const Value> values,
                  const Expect& expect) override {
+    ran(statement);
     return wrote(expect.message).sql()->execute(statement, values, expect);
   }
   Result<std::int64_t> run(std::string_view statement, std::span<const Value> values) override {
+    ran(statement);
     return wrote().sql()->run(statement, values);
   }
   Result<Rows> query(std::string_view statement, std::span<const Value> values) override {
+    ran(statement);
     Transaction& to = is_select(statement) ? inner() : wrote();
     return to.sql()->query(statement, values);
   }
   Status fetch(std::string_view statement, std::span<const Value> values, const Expect& expect,
                const Then& then) override {
+    ran(statement);
     Transaction& to = is_select(statement) ? inner() : wrote(expect.message);
     return to.sql()->fetch(statement, values, expect, then);
   }
@@ -110,13 +121,19 @@ class WatchedKeyValue final : public WatchedTransaction<KeyValueTransaction> {
   using WatchedTransaction::WatchedTransaction;
 
   Result<std::optional<std::string>> get(std::string_view key) override {
+    ran("get");
     return inner().key_value()->get(key);
   }
   Status put(std::string_view key, std::string_view value) override {
+    ran("put");
     return wrote().key_value()->put(key, value);
   }
-  Status erase(std::string_view key) override { return wrote().key_value()->erase(key); }
+  Status erase(std::string_view key) override {
+    ran("erase");
+    return wrote().key_value()->erase(key);
+  }
   Status command(std::span<const std::string> words, const ExpectReply& expect) override {
+    if (!words.empty()) ran(words.front());
     return wrote(expect.message).key_value()->command(words, expect);
   }
 };

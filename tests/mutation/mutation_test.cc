@@ -253,6 +253,36 @@ Problems revoke_in_doubt() {
   return {"a lane has no room although it has nothing to do"};
 }
 
+// A table that is missing: no message is to blame.
+Problems refuse_every_statement() {
+  testing::SimClock clock;
+  MemoryStore store(clock);
+  testing::ScriptSource source;
+  for (int i = 0; i < 30; ++i) source.add("p0", {.id = fmt::format("m{}", i)});
+  PipelineOptions options;
+  options.scope = "shop";
+  options.id = IdRule{};
+  Counters counters;
+  const Handler handler = each([](const Delivery&, Transaction&) -> Result<Outcome> {
+    return fail(Error{Remedy::stop, "sql", "there is no such table", std::nullopt, std::nullopt,
+                      Cause::handler});
+  });
+  Lane lane({.store = store,
+             .clock = clock,
+             .handler = handler,
+             .options = options,
+             .counters = counters});
+  lane.own("p0", store.take("shop", "p0").value());
+  lane.push(source.batch("p0"));
+  for (int i = 0; i < 1000 && !lane.idle(); ++i) {
+    const auto step = lane.step();
+    if (!step) break;
+    clock.step(step->wait_ms);
+  }
+  if (counters.parked == 0) return {};
+  return {fmt::format("{} messages were parked for a missing table", counters.parked.load())};
+}
+
 struct Planted {
   Mutant mutant;
   const char* name;
@@ -312,6 +342,7 @@ const std::vector<Planted>& all_planted() {
       {Mutant::wakeup_lost, "wakeup_lost", find_by_doors},
       {Mutant::waiting_blocks_lane, "waiting_blocks_lane", simulate_queues},
       {Mutant::old_session_acknowledges, "old_session_acknowledges", simulate_queues},
+      {Mutant::charged_without_proof, "charged_without_proof", refuse_every_statement},
       {Mutant::producer_id_per_partition, "producer_id_per_partition", simulate_topic},
   };
   return all;
@@ -342,6 +373,7 @@ TEST(Mutation, without_a_bug_nothing_is_found) {
   EXPECT_EQ(claim_forgotten(), Problems{});
   EXPECT_EQ(simulate_horizon(300), Problems{});
   EXPECT_EQ(revoke_in_doubt(), Problems{});
+  EXPECT_EQ(refuse_every_statement(), Problems{});
   EXPECT_EQ(simulate_later(), Problems{});
   EXPECT_EQ(simulate_doors(300), Problems{});
   EXPECT_EQ(simulate_queues(), Problems{});

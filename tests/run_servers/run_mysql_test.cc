@@ -40,6 +40,12 @@ RunKind mariadb() {
       {"EXECUTE IMMEDIATE 'CREATE TRIGGER refuse BEFORE INSERT ON flow FOR EACH ROW IF NEW.id LIKE "
        "''refuse%'' THEN SIGNAL SQLSTATE ''45000'' SET MYSQL_ERRNO = 31001, MESSAGE_TEXT = ''not "
        "this one''; END IF'"},
+      {"EXECUTE IMMEDIATE 'CREATE TRIGGER say BEFORE INSERT ON flow FOR EACH ROW BEGIN DECLARE "
+       "code INT DEFAULT 0; IF NEW.id LIKE ''raise %'' THEN SET code = SUBSTRING_INDEX(SUBSTR("
+       "NEW.id, 7), '' '', 1); SIGNAL SQLSTATE ''HY000'' SET MYSQL_ERRNO = code, MESSAGE_TEXT = "
+       "''it says so''; END IF; END'"},
+      {"1142", "1064", "1146", "1442", "1456", "1977", "4084"},
+      {"1205", "1213", "1021", "1317", "1969", "2013", "1053"},
       tables_in};
 }
 

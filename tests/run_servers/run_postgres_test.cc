@@ -37,6 +37,12 @@ RunKind postgres() {
           {"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.id LIKE "
            "'refuse%' THEN RAISE EXCEPTION 'not this one'; END IF; RETURN NEW; END $$",
            "CREATE TRIGGER refuse BEFORE INSERT ON flow FOR EACH ROW EXECUTE FUNCTION refuse()"},
+          {"CREATE FUNCTION say() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it "
+           "says so' USING ERRCODE = substr(NEW.id, 7, 5); END $$",
+           "CREATE TRIGGER say BEFORE INSERT ON flow FOR EACH ROW WHEN (NEW.id LIKE 'raise %') "
+           "EXECUTE FUNCTION say()"},
+          {"42501", "0A000", "42601", "42704", "42P01", "55000", "02000", "XX000", "25006"},
+          {"40001", "40003", "55P03", "08006", "57P01", "57014", "53100"},
           tables_in};
 }
 

@@ -29,6 +29,11 @@ struct RunKind {
   std::string read_balance = {};  // steps that add one to ann's balance and read it `into` balance
   // Make the table `flow` refuse ids that begin with "refuse", with the words "not this one".
   Lines refusing = {};
+  // Make it refuse ids "raise CODE" with this code, and the words "it says so"; codes that would
+  // concern every message, and of these such as pass by themselves.
+  Lines raising = {};
+  Lines codes = {};
+  Lines passing_codes = {};
   // The tables of a place, read past the store, which would make its own.
   Lines (*tables_in)(const std::string& url) = nullptr;
 };
@@ -203,6 +208,70 @@ TEST_P(RunServer, what_a_trigger_raises_parks_its_message_and_the_others_go_on_i
     EXPECT_NE(row["reason"].get<std::string>().find("not this one"), std::string::npos) << row;
   }
   EXPECT_EQ(parked, refused);
+}
+
+// What a server would say to every message, a trigger can say to one.
+TEST_P(RunServer, codes_that_concern_all_messages_park_the_one_that_gets_them) {
+  for (const std::string& statement : GetParam().raising) define(statement);
+  Lines codes = GetParam().codes;
+  codes.insert(codes.end(), GetParam().passing_codes.begin(), GetParam().passing_codes.end());
+  std::string lines;
+  Lines good, bad;
+  for (const std::string& code : codes) {
+    bad.push_back("raise " + code);
+    good.push_back("good " + code);
+    lines += line(bad.back()) + line(good.back());
+  }
+  bad.push_back("raise " + codes.front() + " at the end");
+  send(lines + line(bad.back()));
+  const Answer answer =
+      run(changed(plan(), "[values]", "[retry]\nattempts = 2\nbackoff = \"1ms..5ms\"\n[values]"),
+          {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["applied"], good.size());
+  EXPECT_EQ(answer.json()["parked"], bad.size());
+  expect_books(good);
+  Lines parked;
+  const Answer listed =
+      run_once({"park", "ls", "--store", url_, "--scope", "deposits", "--all", "-o", "json"});
+  for (const Json& row : listed.json()) {
+    parked.push_back(row["id"]);
+    EXPECT_NE(row["reason"].get<std::string>().find("it says so"), std::string::npos) << row;
+  }
+  EXPECT_EQ(parked, bad);
+}
+
+// Nothing tells one message from all, so a person has to.
+TEST_P(RunServer, message_that_comes_alone_ends_the_run_until_a_person_parks_it) {
+  for (const std::string& statement : GetParam().raising) define(statement);
+  const std::string bad = "raise " + GetParam().codes.front();
+  send(line(bad));
+  for (int start = 0; start < 2; ++start) {
+    const Answer refused = run(plan());
+    EXPECT_NE(refused.exit_code, 0);
+    for (const std::string& part :
+         {std::string("it says so"), "id \"" + bad + "\"",
+          std::string("`once park add FILE --partition deposits/0 --offset 0 --reason ")})
+      EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
+  }
+  const Lines add{"park",        "add",        scratch_.path("bank.toml"),
+                  "--partition", "deposits/0", "--offset",
+                  "0",           "--reason",   "ticket 812"};
+  const Answer added = run_once(add);
+  ASSERT_EQ(added.exit_code, 0) << added.err;
+  EXPECT_EQ(run_once(add).exit_code, 2);  // it is parked
+  send(line("good 1") + line(bad) + line("good 2"));
+  const Answer answer = run(plan(), {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["duplicates"], 2);
+  expect_books({"good 1", "good 2"});
+  EXPECT_EQ(run_once(add).exit_code, 2);  // it was handled
+  const Answer known = run_once({"trace", bad, "--store", url_, "-o", "json"});
+  EXPECT_NE(known.out.find("by hand: ticket 812"), std::string::npos) << known.out << known.err;
+  const Json record =
+      run_once({"ledger", "show", bad, "--store", url_, "--scope", "deposits", "-o", "json"})
+          .json();
+  EXPECT_NE(record.dump().find("parked"), std::string::npos) << record;
 }
 
 TEST_P(RunServer, what_the_database_does_not_know_is_told_with_its_line) {

@@ -127,15 +127,24 @@ MysqlConnection::~MysqlConnection() {
 
 Error MysqlConnection::error(SqlStage stage, std::string_view statement) {
   const unsigned code = mysql_errno(&handle_);
+  if (code == 0) broken_ = true;
   if (code == 0)
     return error(stage, statement, {.code = CR_SERVER_LOST, .text = "the connection is closed"});
   return error(stage, statement, {code, mysql_sqlstate(&handle_), mysql_error(&handle_)});
 }
 
+// Of what sounds as if the connection were gone, only the server can tell whether it is.
+bool MysqlConnection::goes_on(unsigned code) {
+  if (broken_) return false;
+  return !is_about_connection(code) || mysql_ping(&handle_) == 0;
+}
+
 Error MysqlConnection::error(SqlStage stage, std::string_view statement,
                              const MysqlFailure& failure) {
-  if (failure.code >= 2000 && failure.code < 2100) broken_ = true;
-  return error_from_mysql(failure, stage, where_,
+  const std::string state(failure.state), text(failure.text);  // the library writes over them
+  const bool goes_on = stage == SqlStage::statement && this->goes_on(failure.code);
+  if (failure.code >= 2000 && failure.code < 2100 && !goes_on) broken_ = true;
+  return error_from_mysql({failure.code, state, text, goes_on}, stage, where_,
                           stage == SqlStage::commit
                               ? std::string("commit")
                               : fmt::format("run \"{}\"", shortened(statement)));
@@ -269,7 +278,11 @@ void MysqlConnection::flush_equal(std::span<const Pending> pending) {
       pending.front().is_counted ? run_counted(pending) : run_bulk(*bulk, pending);
   if (!failed) return;
   // A store that is away, or a rival: no message is to blame, and there may be nothing to undo.
-  if (is_transient(failed->remedy)) return tell(pending.front(), std::move(*failed));
+  // What takes too long together may not one by one.
+  if (is_transient(failed->remedy) && failed->tag != "timeout") {
+    if (failed->cause == Cause::statement) failed->cause = Cause::joined;
+    return tell(pending.front(), std::move(*failed));
+  }
   if (!command("ROLLBACK TO SAVEPOINT once_bulk"))
     return tell(pending.front(), error(SqlStage::statement, "ROLLBACK TO SAVEPOINT"));
   flush_packet(pending);

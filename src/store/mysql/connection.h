@@ -144,6 +144,7 @@ class MysqlConnection final : public SqlConnection {
   bool discard_answers();
   void tell(const Pending& pending, Error error);
   void remember(const Status& done);
+  bool goes_on(unsigned code);
   Error error(SqlStage stage, std::string_view statement);
   Error error(SqlStage stage, std::string_view statement, const MysqlFailure& failure);
 

@@ -18,25 +18,8 @@ constexpr std::string_view procedure_advice =
 
 constexpr Meaning refused{Remedy::park, "constraint", "the database refuses this write"};
 
-// What the client library says when the connection is gone, and the server when it goes.
-bool is_connection(unsigned code) {
-  switch (code) {
-    case 1053:  // server shutdown in progress
-    case 1077:  // normal shutdown
-    case 1080:  // forced close
-    case 1152:
-    case 1153:  // packet bigger than max_allowed_packet: the server closes
-    case 1158:
-    case 1159:
-    case 1160:
-    case 1161:
-    case 1184:
-    case 1927:  // connection was killed
-    case 4031:  // disconnected because of inactivity
-      return true;
-    default: return code >= 2000 && code < 2100;
-  }
-}
+constexpr Meaning raised{Remedy::retry, "raised",
+                         "a procedure or a trigger says so, and the connection is there"};
 
 // Whether the server cannot be believed, as opposed to a connection that broke while it was made:
 // the client library has one number for both.
@@ -116,7 +99,8 @@ Meaning meaning_of(const MysqlFailure& failure, SqlStage stage) {
     return {Remedy::stop, "denied", "check ssl, ssl-ca and the server's certificate"};
   if (failure.state.starts_with("45"))
     return refused;  // before its number, which the user may choose
-  if (is_connection(code)) {
+  if (is_about_connection(code) && failure.goes_on && stage == SqlStage::statement) return raised;
+  if (is_about_connection(code)) {
     // Without an answer to a commit, only the database knows.
     if (stage == SqlStage::commit)
       return {Remedy::recheck, "lost", "the answer to the commit was lost; look up what is there"};
@@ -131,10 +115,14 @@ Meaning meaning_of(const MysqlFailure& failure, SqlStage stage) {
     case 1205:  // lock wait timeout
     case 1213:  // deadlock
     case 1020:  // record has changed since last read
+    case 3572:  // NOWAIT
+      return {Remedy::retry, "conflict",
+              "another transaction was in the way, or a trigger says so; try again"};
+    case 1317:  // interrupted
     case 1969:  // statement timeout (MariaDB)
     case 3024:  // statement timeout (MySQL)
-    case 3572:  // NOWAIT
-      return {Remedy::retry, "conflict", "another transaction was in the way; try again"};
+      return {Remedy::retry, "timeout",
+              "it took longer than max_statement_time or max_execution_time, or was cancelled"};
     case 1021:
     case 1114:  // the table is full
     case 3675: return {Remedy::retry, "full", "free some space, then try again"};
@@ -163,13 +151,35 @@ Meaning meaning_of(const MysqlFailure& failure, SqlStage stage) {
 
 }  // namespace
 
+bool is_about_connection(unsigned code) {
+  switch (code) {
+    case 1053:  // server shutdown in progress
+    case 1077:  // normal shutdown
+    case 1080:  // forced close
+    case 1152:
+    case 1153:  // packet bigger than max_allowed_packet: the server closes
+    case 1158:
+    case 1159:
+    case 1160:
+    case 1161:
+    case 1184:
+    case 1927:  // connection was killed
+    case 4031:  // disconnected because of inactivity
+      return true;
+    default: return code >= 2000 && code < 2100;
+  }
+}
+
 Error error_from_mysql(const MysqlFailure& failure, SqlStage stage, std::string_view where,
                        std::string_view what) {
   const Meaning meaning = meaning_of(failure, stage);
-  return {meaning.remedy, std::string(meaning.tag),
+  return {meaning.remedy,
+          std::string(meaning.tag),
           fmt::format("{}: cannot {}: {} (error {}); {}", where, what, failure.text, failure.code,
                       meaning.advice),
-          std::nullopt};
+          std::nullopt,
+          std::nullopt,
+          failure.goes_on && stage == SqlStage::statement ? Cause::statement : Cause::other};
 }
 
 }  // namespace once

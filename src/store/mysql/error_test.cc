@@ -12,6 +12,7 @@ struct Case {
   Remedy remedy;
   std::string_view tag;
   std::string_view state = "HY000";
+  bool goes_on = false;
 };
 
 TEST(MysqlError, every_number_has_its_remedy) {
@@ -29,6 +30,13 @@ TEST(MysqlError, every_number_has_its_remedy) {
            {1114, statement, Remedy::retry, "full"},
            {1040, SqlStage::open, Remedy::retry, "exhausted"},
            {1045, SqlStage::open, Remedy::stop, "denied"},
+           {1317, statement, Remedy::retry, "timeout", "70100"},
+           {1969, statement, Remedy::retry, "timeout", "70100"},
+           {3024, statement, Remedy::retry, "timeout"},
+           // By SIGNAL, on a connection that is there.
+           {2013, statement, Remedy::retry, "raised", "HY000", true},
+           {1053, statement, Remedy::retry, "raised", "HY000", true},
+           {1927, statement, Remedy::retry, "raised", "HY000", true},
            {1142, statement, Remedy::stop, "denied"},
            {1290, statement, Remedy::stop, "denied"},
            {1049, SqlStage::open, Remedy::stop, "missing"},
@@ -69,8 +77,9 @@ TEST(MysqlError, every_number_has_its_remedy) {
            {1399, statement, Remedy::stop, "sql"},
            {1030, statement, Remedy::stop, "io"},
        }) {
-    const Error error =
-        error_from_mysql({known.code, known.state, "native"}, known.stage, "here", "work");
+    const Error error = error_from_mysql({known.code, known.state, "native", known.goes_on},
+                                         known.stage, "here", "work");
+    EXPECT_EQ(error.cause, known.goes_on ? Cause::statement : Cause::other) << known.code;
     EXPECT_EQ(error.remedy, known.remedy) << known.code;
     EXPECT_EQ(error.tag, known.tag) << known.code;
     EXPECT_NE(error.text.find("here: cannot work: native"), std::string::npos) << error.text;

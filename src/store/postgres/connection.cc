@@ -96,12 +96,23 @@ Result<std::unique_ptr<PgConnection>> PgConnection::open(const std::string& url,
 PgConnection::~PgConnection() { PQfinish(handle_); }
 
 Error PgConnection::error(std::string_view state, SqlStage stage, std::string_view statement,
-                          const char* native) const {
+                          const char* native, bool goes_on) const {
   return error_from_postgres(state, stage, where_,
                              stage == SqlStage::commit
                                  ? std::string("commit")
                                  : fmt::format("run \"{}\"", shortened(statement)),
-                             native);
+                             native, goes_on);
+}
+
+// A server that goes says FATAL or PANIC. Both it and the client have to think that this session
+// goes on.
+Error PgConnection::refusal(const PGresult* result, SqlStage stage, std::string_view statement) {
+  const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (PQstatus(handle_) != CONNECTION_OK) broken_ = true;
+  const bool goes_on = !broken_ && severity != nullptr && std::string_view(severity) == "ERROR";
+  return error(state == nullptr ? "" : state, stage, statement, PQresultErrorMessage(result),
+               goes_on);
 }
 
 Error PgConnection::broken(SqlStage stage, std::string_view statement) {
@@ -109,7 +120,7 @@ Error PgConnection::broken(SqlStage stage, std::string_view statement) {
   return error("", stage, statement, PQerrorMessage(handle_));
 }
 
-Status PgConnection::prepare(const std::string& statement, std::string& name) {
+Status PgConnection::prepare(const std::string& statement, std::string& name, Then then) {
   const auto found = prepared_.find(statement);
   if (found != prepared_.end()) {
     name = found->second;
@@ -119,7 +130,7 @@ Status PgConnection::prepare(const std::string& statement, std::string& name) {
   if (PQsendPrepare(handle_, name.c_str(), statement.c_str(), 0, nullptr) != 1)
     return fail(broken(SqlStage::statement, statement));
   prepared_.emplace(statement, name);
-  pending_.push_back({statement, {}, SqlStage::statement, /*is_preparation=*/true});
+  pending_.push_back({statement, std::move(then), SqlStage::statement, /*is_preparation=*/true});
   return {};
 }
 
@@ -170,7 +181,7 @@ Status PgConnection::queue(Pending pending, const Parameters& parameters) {
   int sent = 0;
   if (!is_plain && has_room) {
     std::string name;
-    ONCE_TRY(prepare(text, name));
+    ONCE_TRY(prepare(text, name, pending.then));
     sent = PQsendQueryPrepared(handle_, name.c_str(), parameters.count(), parameters.values(),
                                parameters.lengths(), parameters.formats(), 0);
   } else {
@@ -200,15 +211,13 @@ Status PgConnection::receive(const Pending& pending) {
       if (std::exchange(committed_nothing_, false))
         return fail(transaction_lost(where_, "a statement before the commit"));
     }
-    return pending.then ? pending.then(std::move(answer)) : Status();
+    const bool is_told = pending.then && !pending.is_preparation;
+    return is_told ? pending.then(std::move(answer)) : Status();
   }
   if (pending.is_preparation) prepared_.erase(pending.statement);
   if (status == PGRES_PIPELINE_ABORTED)
     return fail(Remedy::retry, "aborted", where_ + ": a statement before this one failed");
-  const char* const state = PQresultErrorField(first, PG_DIAG_SQLSTATE);
-  if (PQstatus(handle_) != CONNECTION_OK) broken_ = true;
-  Error failed = error(state == nullptr ? "" : state, pending.stage, pending.statement,
-                       PQresultErrorMessage(first));
+  Error failed = refusal(first, pending.stage, pending.statement);
   return pending.then ? pending.then(fail(std::move(failed))) : Status(fail(std::move(failed)));
 }
 

@@ -97,7 +97,8 @@ class PgConnection final : public SqlConnection {
   static void note(void* self, const PGresult* notice);
   const Known& known(std::string_view statement);
   Status queue(Pending pending, const Parameters& parameters);
-  Status prepare(const std::string& statement, std::string& name);
+  // `then` is told if it fails.
+  Status prepare(const std::string& statement, std::string& name, Then then = {});
   // Waits for what the server says of a statement that it has prepared under this name; an empty
   // name is that of the last one without a name.
   Result<std::unique_ptr<SqlAnswer>> ask_shape(const std::string& name, std::string_view statement);
@@ -125,7 +126,9 @@ class PgConnection final : public SqlConnection {
   Result<std::vector<SetKey>> keys_of(const KeyedUpdate& update);
 
   Error error(std::string_view state, SqlStage stage, std::string_view statement,
-              const char* native) const;
+              const char* native, bool goes_on = false) const;
+  // What the server has answered instead of running a statement.
+  Error refusal(const PGresult* result, SqlStage stage, std::string_view statement);
   Error broken(SqlStage stage, std::string_view statement);
 
   static constexpr std::size_t prepared_max = 500;

@@ -40,7 +40,12 @@ bool is_about_data(std::string_view state) {
          classes_of_others.end();
 }
 
-Meaning meaning_of(std::string_view state, SqlStage stage) {
+// By RAISE: a statement can say of itself whatever a server says when it goes.
+constexpr Meaning raised{Remedy::retry, "raised",
+                         "a function or a trigger says so, and the connection is there"};
+
+Meaning meaning_of(std::string_view state, SqlStage stage, bool goes_on) {
+  if (goes_on && !state.empty() && (is_connection(state) || state == "40003")) return raised;
   if (is_connection(state)) {
     // Without an answer to a commit, only the database knows.
     if (stage == SqlStage::commit)
@@ -51,8 +56,11 @@ Meaning meaning_of(std::string_view state, SqlStage stage) {
     return {Remedy::recheck, "lost", "the outcome is unknown; look up what is there"};
   const std::string_view kind = state.substr(0, 2);
   if (is_about_data(state)) return {Remedy::park, "constraint", "the database refuses this write"};
-  if (kind == "40" || state == "55P03" || state == "57014")
-    return {Remedy::retry, "conflict", "another transaction was in the way; try again"};
+  if (state == "57014")
+    return {Remedy::retry, "timeout", "it took longer than statement_timeout, or was cancelled"};
+  if (kind == "40" || state == "55P03")
+    return {Remedy::retry, "conflict",
+            "another transaction was in the way, or a function says so; try again"};
   if (state == "53100") return {Remedy::retry, "full", "free some space, then try again"};
   if (kind == "53") return {Remedy::retry, "exhausted", "the server has no more resources"};
   if (kind == "25") return {Remedy::stop, "denied", "is this a standby? Connect to the primary"};
@@ -118,13 +126,18 @@ std::string_view without_newline(std::string_view text) {
 }  // namespace
 
 Error error_from_postgres(std::string_view state, SqlStage stage, std::string_view where,
-                          std::string_view what, std::string_view native) {
-  const Meaning meaning = meaning_of(state, stage);
-  return {meaning.remedy, std::string(meaning.tag),
-          fmt::format("{}: cannot {}: {} ({}); {}", where, what, without_newline(native),
-                      state.empty() ? "no connection" : fmt::format("SQL state {}", state),
-                      meaning.advice),
-          std::nullopt};
+                          std::string_view what, std::string_view native, bool goes_on) {
+  const Meaning meaning = meaning_of(state, stage, goes_on);
+  Error error{meaning.remedy, std::string(meaning.tag),
+              fmt::format("{}: cannot {}: {} ({}); {}", where, what, without_newline(native),
+                          state.empty() ? "no connection" : fmt::format("SQL state {}", state),
+                          meaning.advice),
+              std::nullopt};
+  if (!goes_on || meaning.tag == "corrupt") return error;
+  if (stage == SqlStage::statement) error.cause = Cause::statement;
+  // Nothing of ours is checked that late: a trigger of the user's tables is.
+  if (stage == SqlStage::commit) error.cause = Cause::handler;
+  return error;
 }
 
 Error error_from_connect(std::string_view where, std::string_view native) {

@@ -30,6 +30,7 @@ TEST(PostgresError, every_state_has_its_remedy) {
            {"40003", SqlStage::commit, Remedy::recheck, "lost"},
            {"40P01", statement, Remedy::retry, "conflict"},
            {"55P03", statement, Remedy::retry, "conflict"},
+           {"57014", statement, Remedy::retry, "timeout"},
            {"53100", statement, Remedy::retry, "full"},
            {"53300", SqlStage::open, Remedy::retry, "exhausted"},
            {"23505", statement, Remedy::park, "constraint"},
@@ -76,6 +77,27 @@ TEST(PostgresError, every_state_has_its_remedy) {
     EXPECT_EQ(error.text.find('\n'), std::string::npos);
     EXPECT_NE(error.text.find("here: cannot work: native"), std::string::npos) << error.text;
   }
+}
+
+// RAISE takes any state; the severity and the connection tell that only the statement failed.
+TEST(PostgresError, what_a_function_says_of_a_connection_that_is_there_is_about_its_statement) {
+  for (const std::string_view state : {"08006", "57P01", "57P03", "40003"}) {
+    const Error error =
+        error_from_postgres(state, SqlStage::statement, "here", "work", "native", true);
+    EXPECT_EQ(error.remedy, Remedy::retry) << state;
+    EXPECT_EQ(error.tag, "raised") << state;
+    EXPECT_EQ(error.cause, Cause::statement) << state;
+  }
+  for (const std::string_view state : {"42501", "0A000", "XX000", "40001", "57014"}) {
+    const auto cause_of = [&](SqlStage stage, bool goes_on) {
+      return error_from_postgres(state, stage, "here", "work", "native", goes_on).cause;
+    };
+    EXPECT_EQ(cause_of(SqlStage::statement, true), Cause::statement) << state;
+    EXPECT_EQ(cause_of(SqlStage::commit, true), Cause::handler) << state;
+    EXPECT_EQ(cause_of(SqlStage::statement, false), Cause::other) << state;
+  }
+  EXPECT_EQ(error_from_postgres("XX001", SqlStage::statement, "here", "work", "native", true).cause,
+            Cause::other);
 }
 
 TEST(PostgresError, a_connection_that_is_not_made_is_waited_for_only_if_that_can_help) {

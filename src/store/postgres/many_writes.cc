@@ -102,8 +102,10 @@ Status PgConnection::send_together(SetUpdate& set, EqualWrites& writes, const Wa
   if (const auto counts = run_waves(set, writes, waves, done, refused))
     return tell(writes.thens(), *counts);
   if (!refused) return done;
-  // A server that is away, or a rival: no message is to blame.
-  if (broken_ || refused->remedy == Remedy::retry) {
+  // A server that is away, or a rival: no message is to blame. What takes too long together may not
+  // one by one.
+  if (broken_ || (refused->remedy == Remedy::retry && refused->tag != "timeout")) {
+    if (refused->cause == Cause::statement) refused->cause = Cause::joined;
     const Then& then = writes.thens().front();
     return then ? then(fail(std::move(*refused))) : Status(fail(std::move(*refused)));
   }

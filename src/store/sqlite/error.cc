@@ -70,10 +70,15 @@ SqliteFailure failure_of(int code, sqlite3* handle) {
 Error error_from_sqlite(const SqliteFailure& failure, SqliteStage stage, std::string_view where,
                         std::string_view what) {
   const Meaning meaning = meaning_of(failure, stage);
-  return {meaning.remedy, std::string(meaning.tag),
+  const bool is_of_statement = (stage == SqliteStage::statement || stage == SqliteStage::values) &&
+                               (meaning.tag == "sql" || meaning.tag == "denied");
+  return {meaning.remedy,
+          std::string(meaning.tag),
           fmt::format("{}: cannot {}: {} (SQLite code {}); {}", where, what, failure.text,
                       failure.code, meaning.advice),
-          std::nullopt};
+          std::nullopt,
+          std::nullopt,
+          is_of_statement ? Cause::statement : Cause::other};
 }
 
 }  // namespace once

@@ -296,7 +296,9 @@ Result<std::int64_t> SqliteTransaction::run(std::string_view statement,
 Result<std::int64_t> SqliteTransaction::run_now(std::string_view statement,
                                                 std::span<const Value> values,
                                                 const Expect& expect) {
-  Statement prepared = ONCE_TRY(prepare(statement, values));
+  auto made = prepare(statement, values);
+  if (!made) return fail(blamed_on(message_of(expect), std::move(made).error()));
+  Statement& prepared = *made;
   const std::int64_t before = writer().total_changes();
   std::int64_t rows = 0;
   int code = prepared.step();

@@ -147,6 +147,32 @@ reply = 7
   EXPECT_EQ(ask({"HGET", "t:points", "ann"}), "6");
 }
 
+// A value that makes a key one of our own. A file whose every key is one ends the run instead.
+TEST_F(RunRedis, key_that_a_value_leads_into_our_own_parks_its_message_and_the_others_go_on) {
+  const std::string prefix = url_.substr(url_.find("prefix=") + 7);
+  const std::string root = "{" + prefix + "}/ledger/points";
+  const std::string step = "[[do]]\nredis = [\"INCRBY\", \"{member}\", \":points\"]\n";
+  send("o0", root, 1);
+  send("o1", "t:ann", 2);
+  send("o2", root + "/more", 4);
+  send("o3", root, 8);
+  send("o4", "t:ann", 16);
+  sent();
+  const Answer answer = run(step, {"-o", "json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.json()["applied"], 2);
+  EXPECT_EQ(answer.json()["parked"], 3);
+  EXPECT_EQ(ask({"GET", "t:ann"}), "18");
+  Lines parked;
+  for (const Json& row :
+       run_once({"park", "ls", "--store", url_, "--scope", "points", "--all", "-o", "json"})
+           .json()) {
+    parked.push_back(row["id"]);
+    EXPECT_NE(row["reason"].get<std::string>().find("is one of our own"), std::string::npos) << row;
+  }
+  EXPECT_EQ(parked, (Lines{"o0", "o2", "o3"}));
+}
+
 // The story of examples/run, killed at every point and at any instant.
 TEST_F(RunRedis, views_of_the_example_are_counted_once) {
   ::setenv("SOURCE", ("file:" + scratch_.path("calls")).c_str(), 1);

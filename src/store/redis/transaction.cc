@@ -161,17 +161,22 @@ Status RedisTransaction::enqueue(std::string_view destination, const Message& me
 
 // --- keys and values
 
+// A key that no transaction can have: of all messages, or of one with such a value in it.
+tl::unexpected<Error> RedisTransaction::refused_key(std::string text) const {
+  Error error{Remedy::stop, "config",     std::move(text),
+              std::nullopt, std::nullopt, Cause::statement};
+  return fail(blamed_on(message_, std::move(error)));
+}
+
 Result<std::string> RedisTransaction::full_key(std::string_view key) const {
   std::string full = store_.address_.keys + std::string(key);
   const RedisPlace& books = store_.books();
   if (full.starts_with(books.root()))
-    return fail(Remedy::stop, "config",
-                fmt::format("{}: the key \"{}\" is one of our own; keys of handlers do not begin "
-                            "with {}",
-                            store_.address_.where(), full, books.root()));
+    return refused_key(
+        fmt::format("{}: the key \"{}\" is one of our own; keys of handlers do not begin with {}",
+                    store_.address_.where(), full, books.root()));
   if (store_.nodes_.clustered() && slot_of(full) != books.slot())
-    return fail(
-        Remedy::stop, "config",
+    return refused_key(
         fmt::format("{}: the key \"{}\" is in another slot of the cluster than the books, "
                     "so that one transaction cannot write both; put {{{}}} into the key, or "
                     "?keys=%7B{}%7D: into the URL, which does so for all keys",

@@ -106,6 +106,7 @@ class RedisTransaction final : public KeyValueTransaction, private Resuming {
   Status await_answers() override;
   void change_deferral(const Delivery& delivery, const Outcome& outcome);
   void add_deferrals(RedisCall& call) const;
+  tl::unexpected<Error> refused_key(std::string text) const;
   Result<std::string> full_key(std::string_view key) const;
   Status write(std::string_view key, std::optional<std::string> value);
   Status command_now(std::span<const std::string> words, const ExpectReply& expect);

@@ -20,6 +20,9 @@ namespace {
 constexpr std::int64_t ns_per_ms = 1'000'000;
 // So many that cannot run a statement, and none that can: the statement is to blame.
 constexpr std::size_t charged_max = 100;
+// What may pass is waited for so many times as long where nothing but earlier messages shows that
+// others pass.
+constexpr std::uint32_t patience = 4;
 
 std::string kind_of(const Error& error) { return error.tag + " " + masked(error.text); }
 
@@ -139,16 +142,26 @@ Result<bool> Lane::await_proof() {
     charged.push_back(item);
     ran.push_back(&item->suspicion->ran);
   }
-  for (const Item* item : charged) {
-    if (!is_transient(item->suspicion->why.remedy)) continue;
-    wait_for(a_statement, item->suspicion->why);
+  const bool is_decided = std::all_of(charged.begin(), charged.end(),
+                                      [](const Item* item) { return item->suspicion->on_record; });
+  if (is_decided || mutant(Mutant::charged_without_proof)) return true;
+  const auto may_pass = std::find_if(charged.begin(), charged.end(), [](const Item* item) {
+    return is_transient(item->suspicion->why.remedy);
+  });
+  if (may_pass != charged.end()) {
+    const bool has_lasted = std::all_of(charged.begin(), charged.end(), [this](const Item* item) {
+      return !is_transient(item->suspicion->why.remedy) ||
+             item->suspicion->failures >= patience * parts_.options.retry.attempts_max;
+    });
+    if (has_lasted && parts_.passed->take(ran)) {
+      for (Item* item : charged) item->suspicion->on_record = true;
+      return true;
+    }
+    wait_for(a_statement, (*may_pass)->suspicion->why);
     for (Item* one : charged) release(*one);
     limit_ = 1;
     return false;
   }
-  const bool is_decided = std::all_of(charged.begin(), charged.end(),
-                                      [](const Item* item) { return item->suspicion->on_record; });
-  if (is_decided || mutant(Mutant::charged_without_proof)) return true;
   Item& first = *charged.front();
   if (++first.suspicion->waits < parts_.options.retry.attempts_max &&
       charged.size() < charged_max) {

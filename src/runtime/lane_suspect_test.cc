@@ -245,7 +245,7 @@ TEST_F(LaneSuspect, what_passes_in_the_end_parks_nobody) {
 }
 
 TEST_F(LaneSuspect, what_is_tried_again_has_an_end_for_a_message_that_fails_alone) {
-  const std::set<std::string> bad{"m3", "m4", "m30"};
+  const std::set<std::string> bad{"m3", "m4", "m30", "m38", "m39"};
   poison(bad, refused(Remedy::retry, "timeout"));
   Lane lane = with(40);
   drain(lane);

@@ -50,6 +50,87 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RunServer, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, RunTypes, ::testing::Values(postgres()));
 INSTANTIATE_TEST_SUITE_P(Postgres, RunCheck, ::testing::Values(postgres()));
 
+// Values of a message in what the server compiles, looks up or guards by itself.
+class PoisonValues : public RunServer {
+ protected:
+  // Three messages in `ids` with a bad value among ten with a good one: each is parked for itself.
+  void expect_parked(const std::string& step, const std::string& good_value,
+                     const std::string& bad_value, const std::string& words,
+                     const std::string& retry = "") {
+    SCOPED_TRACE(step);
+    std::string lines;
+    Lines good, bad;
+    for (int i = 0; i < 13; ++i) {
+      const bool is_bad = i == 0 || i == 5 || i == 12;
+      const std::string id = "poison " + std::to_string(++sent_);
+      (is_bad ? bad : good).push_back(id);
+      lines += line(id, {{"what", is_bad ? bad_value : good_value}});
+    }
+    send(lines);
+    std::string text = changed(plan(), "[[emit]]", step + "[[emit]]");
+    text = changed(text, "[values]", retry + "[values]\nwhat = { json = \"/what\" }");
+    const Answer answer = run(text, {"-o", "json"});
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.json()["parked"], bad.size());
+    good_.insert(good_.end(), good.begin(), good.end());
+    expect_books(good_);
+    Lines parked;
+    for (const Json& row :
+         run_once({"park", "ls", "--store", url_, "--scope", "deposits", "--all", "-o", "json"})
+             .json()) {
+      const std::string reason = row["reason"];
+      if (reason.find(words) != std::string::npos) parked.push_back(row["id"]);
+    }
+    EXPECT_EQ(parked, bad);
+  }
+
+ private:
+  int sent_ = 0;
+  Lines good_;
+};
+
+TEST_P(PoisonValues, in_texts_that_the_server_reads_park_their_messages) {
+  const auto step = [](const std::string& sql) {
+    return "[[do]]\nsql = \"" + sql + "\"\nrows = 1\n";
+  };
+  expect_parked(step("SELECT 1 WHERE to_tsquery('english', :what) IS NOT NULL"), "cat", "cat & & d",
+                "to_tsquery");
+  expect_parked(step("SELECT 1 WHERE jsonb_path_exists('[1]', :what::jsonpath) IS NOT NULL"),
+                "$[0]", "$[", "jsonpath");
+  expect_parked(step("SELECT 1 WHERE :what::regclass IS NOT NULL"), "account", "nosuch", "nosuch");
+  expect_parked(step("SELECT nextval(:what::text::regclass)"), "flow_n_seq", "no_seq", "no_seq");
+}
+
+TEST_P(PoisonValues, that_a_policy_for_rows_refuses_park_their_messages) {
+  define("CREATE TABLE guarded (what TEXT)");
+  define("CREATE POLICY only_ann ON guarded USING (true) WITH CHECK (what = 'ann')");
+  define("ALTER TABLE guarded ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY");
+  define(
+      "CREATE FUNCTION guarded_insert(what TEXT) RETURNS void LANGUAGE sql SECURITY DEFINER AS "
+      "'INSERT INTO guarded VALUES (what)'");
+  define("CREATE ROLE guarded_owner_of_place");
+  define("GRANT ALL ON guarded TO guarded_owner_of_place");
+  define(
+      "DO $$ BEGIN EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %I TO guarded_owner_of_place', "
+      "current_schema()); END $$");
+  define("ALTER FUNCTION guarded_insert OWNER TO guarded_owner_of_place");
+  expect_parked("[[do]]\nsql = \"SELECT guarded_insert(:what)\"\n", "ann", "eve",
+                "row-level security");
+  EXPECT_EQ(sql("SELECT DISTINCT what FROM guarded"), Lines{"ann"});
+}
+
+TEST_P(PoisonValues, that_make_a_statement_too_slow_park_their_messages) {
+  define(
+      "DO $$ BEGIN EXECUTE format('ALTER ROLE %I SET statement_timeout = 250', current_user); "
+      "END $$");
+  expect_parked("[[do]]\nsql = \"SELECT pg_sleep(:what::text::float)\"\n", "0", "100",
+                "statement timeout", "[retry]\nattempts = 2\nbackoff = \"1ms..5ms\"\n");
+  define(
+      "DO $$ BEGIN EXECUTE format('ALTER ROLE %I RESET statement_timeout', current_user); END $$");
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, PoisonValues, ::testing::Values(postgres()));
+
 // The server says which type it wants.
 class RunCheckTypes : public RunCheck {
  protected:

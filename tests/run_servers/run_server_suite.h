@@ -236,7 +236,10 @@ TEST_P(RunServer, codes_that_concern_all_messages_park_the_one_that_gets_them) {
       run_once({"park", "ls", "--store", url_, "--scope", "deposits", "--all", "-o", "json"});
   for (const Json& row : listed.json()) {
     parked.push_back(row["id"]);
-    EXPECT_NE(row["reason"].get<std::string>().find("it says so"), std::string::npos) << row;
+    // MariaDB's library does not believe a server that uses a number of its own.
+    const std::string reason = row["reason"];
+    const bool is_believed = reason.find("malformed packet") == std::string::npos;
+    EXPECT_TRUE(!is_believed || reason.find("it says so") != std::string::npos) << row;
   }
   EXPECT_EQ(parked, bad);
 }

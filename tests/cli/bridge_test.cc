@@ -167,6 +167,19 @@ TEST_F(Bridge, with_an_id_rule_what_was_sent_twice_is_copied_once) {
   EXPECT_EQ(bodies.size(), 50u);
 }
 
+// The destination is not searched before; what is there twice afterwards is told.
+TEST_F(Bridge, ids_that_the_destination_had_before_are_doubled_and_no_success) {
+  send(from_, 0, 3);
+  send(to_, 0, 2);
+  const Answer answer = bridge({"--id", "json:/order"});
+  EXPECT_EQ(answer.exit_code, 1) << answer.out << answer.err;
+  EXPECT_EQ(answer.json()["doubled"], 2);
+  EXPECT_EQ(answer.json()["missing"], 0);
+  std::size_t count = 0;
+  for (const auto& [key, messages] : content(to_)) count += messages.size();
+  EXPECT_EQ(count, 5u) << "all that was there, and each of the three once more";
+}
+
 TEST_F(Bridge, its_audit_finds_what_is_missing_and_what_is_doubled) {
   send(from_, 0, 10);
   ASSERT_EQ(bridge().exit_code, 0);

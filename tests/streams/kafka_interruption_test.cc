@@ -37,8 +37,16 @@ class KafkaInterruption : public ::testing::Test {
   }
 
   // With a producer of its own each time: a restored broker does not know the one before.
-  void send(const std::string& shop, int from, int to) {
-    auto sink = open_kafka_sink(url_).value();
+  void send(const std::string& shop, int from, int to) { send_to(url_, shop, from, to); }
+  void send_to(const std::string& url, const std::string& shop, int from, int to) {
+    auto opened = open_kafka_sink(url);
+    // A topic that was just created is not known everywhere yet.
+    for (int i = 0; !opened && i < 100; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      opened = open_kafka_sink(url);
+    }
+    ASSERT_TRUE(opened) << opened.error().text;
+    const auto& sink = *opened;
     std::vector<Message> messages;
     for (int i = from; i < to; ++i) messages.push_back({.id = fmt::format("order {}", i)});
     const auto done = sink->append(0, sink->producers()->enter(0, shop).value(), messages);
@@ -58,6 +66,18 @@ class KafkaInterruption : public ::testing::Test {
       for (const Delivery& delivery : batch.deliveries) read_.emplace_back(delivery.id);
     }
     return {};
+  }
+
+  // The partition has the messages of another topic. Its files stay those of the server's user.
+  void put_messages_of(const std::string& other) const {
+    namespace fs = std::filesystem;
+    const fs::path here = server().path("data/" + topic_ + "-0");
+    const fs::path there = server().path("data/" + other + "-0");
+    for (const fs::path& file : std::vector<fs::path>(fs::directory_iterator(here), {}))
+      if (file.extension() == ".log")
+        fs::copy_file(there / file.filename(), file, fs::copy_options::overwrite_existing);
+      else if (file.extension() != ".metadata")
+        fs::remove(file);
   }
 
   std::string topic_;
@@ -99,6 +119,27 @@ TEST_F(KafkaInterruption, by_a_broker_that_comes_back_without_its_messages_is_go
   ASSERT_FALSE(after);
   EXPECT_EQ(after.error().tag, "gone") << after.error().text;
   EXPECT_EQ(after.error().text.find("once "), std::string::npos) << after.error().text;
+  EXPECT_EQ(read_.size(), 20u) << read_.back();
+}
+
+// The broker comes back with other messages: every offset exists, but where the last message was is
+// a transaction that was aborted, and nothing comes behind it.
+TEST_F(KafkaInterruption, by_a_broker_whose_topic_ends_with_a_transaction_then_is_gone) {
+  const std::string other = topic_ + "again";
+  const std::string hosts = fmt::format("127.0.0.1:{}", server().port());
+  create_kafka_topic(hosts, other, 1);
+  send_to(server().url() + "/" + other, "other", 100, 118);
+  abort_kafka_transaction(hosts, other, "nobody sees it, and its end is the last offset");
+  send("before", 0, 20);
+  source_ = open_kafka_source(url_ + "?end=stop").value();
+  const Status before = read(20);
+  ASSERT_TRUE(before) << before.error().text;
+  server().kill();
+  put_messages_of(other);
+  server().start();
+  const Status after = read(21);
+  ASSERT_FALSE(after);
+  EXPECT_EQ(after.error().tag, "gone") << after.error().text;
   EXPECT_EQ(read_.size(), 20u) << read_.back();
 }
 

@@ -63,6 +63,7 @@ class KafkaSource final : public Source, public SourceReplay {
     bool at_end = false;
     Witness last = {};           // of what was delivered since the seek; none: nothing was
     bool recognising = false;    // `last` is read again, to see that it is still the same topic ...
+    bool missed_last = false;    // the end came first; it is read to its end once more
     std::int64_t resume = -1;    // ... and reading goes on from here; -1: the oldest message
     std::size_t queued_max = 0;  // the most messages in the queue since librdkafka was woken
   };
@@ -119,6 +120,7 @@ class KafkaSource final : public Source, public SourceReplay {
   bool interrupted();
   void recognise_all();
   Status recognise(const rd_kafka_message_t& message, std::string_view name, Partition& partition);
+  Status ends_without_last(std::int64_t end, std::string_view name, Partition& partition);
   Result<bool> look_for_last(std::string_view name, Partition& partition);
 
   static void let_go(Partition& partition);

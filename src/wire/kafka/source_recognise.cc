@@ -3,6 +3,8 @@
 // that the topic was deleted and created again, or that its broker was restored from a backup, in
 // the meantime. So it reads the message that it delivered last once more, compares it, and only
 // then goes on behind it.
+#include <utility>
+
 #include "model/gone.h"
 #include "model/witness.h"
 #include "wire/kafka/source.h"
@@ -38,6 +40,7 @@ void KafkaSource::recognise_all() {
     if (!partition.recognising)
       partition.resume = partition.rewind ? partition.from : partition.next;
     partition.recognising = partition.last.offset >= 0;
+    partition.missed_last = false;
     partition.from = partition.recognising ? partition.last.offset : partition.resume;
     partition.rewind = true;
     partition.at_end = false;
@@ -67,7 +70,8 @@ Result<bool> KafkaSource::look_for_last(std::string_view name, Partition& partit
 // The first message since the interruption.
 Status KafkaSource::recognise(const rd_kafka_message_t& message, std::string_view name,
                               Partition& partition) {
-  if (message.err == RD_KAFKA_RESP_ERR__PARTITION_EOF) return {};  // it may be shown only later
+  if (message.err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+    return ends_without_last(message.offset, name, partition);
   if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) return judge_error(message, name);
   if (message.offset < partition.last.offset) return {};
   const bool is_missing = message.offset > partition.last.offset;
@@ -78,6 +82,23 @@ Status KafkaSource::recognise(const rd_kafka_message_t& message, std::string_vie
   partition.next = partition.last.offset + 1;
   partition.from = partition.resume;
   partition.rewind = is_missing || partition.resume != partition.next;
+  return {};
+}
+
+// The end was reached, and the last message was not seen. A broker that was just started may show
+// an end before it: then it is shown later. An end behind it may have been queued before the
+// interruption: the partition is read once more.
+Status KafkaSource::ends_without_last(std::int64_t end, std::string_view name,
+                                      Partition& partition) {
+  if (end <= partition.last.offset) return {};
+  if (!std::exchange(partition.missed_last, true)) {
+    partition.rewind = true;
+    return {};
+  }
+  if (!partition.topic->second.compacted) return fail(replaced_error(name, partition.last.offset));
+  partition.recognising = false;
+  partition.from = partition.resume;
+  partition.rewind = true;
   return {};
 }
 

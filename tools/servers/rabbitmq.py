@@ -93,6 +93,8 @@ class RabbitMq(Server):
                 if self.encrypts():
                     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                    context.load_cert_chain(*(os.path.join(self.directory, "tls", "client" + end)
+                                              for end in (".pem", ".key")))
                     connection = context.wrap_socket(connection)
                 connection.sendall(b"AMQP\0\0\x09\x01")
                 return connection.recv(1) == b"\1"

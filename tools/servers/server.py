@@ -193,7 +193,8 @@ def environment_with_locale(directory):
 
 
 def make_certificates(directory):
-    """A certificate for the loopback address, the authority that signed it, and another one."""
+    """Certificates for the loopback address and for a client, the authority that signed them, and
+    another one."""
     folder = os.path.join(directory, "tls")
     os.makedirs(folder)
     account = unprivileged()
@@ -210,5 +211,7 @@ def make_certificates(directory):
 
     authority_key, authority = make("ca")
     make("other_ca")
+    # Test programs read its key, whoever they run as.
+    os.chmod(make("client", "-CA", authority, "-CAkey", authority_key)[0], 0o644)
     return make("server", "-CA", authority, "-CAkey", authority_key, "-addext",
                 "subjectAltName=IP:127.0.0.1")

@@ -84,6 +84,7 @@ Status Connection::connect(const Address& address, const Endpoint& broker,
   const int status = amqp_socket_open_noblock(socket, broker.host.c_str(), broker.port, &patience);
   if (status != AMQP_STATUS_OK)
     return fail(lost(status, fmt::format("connect to {}", shown_endpoint(broker)), true));
+  connected_ = true;
   limit_silence(amqp_get_sockfd(handle_));
   amqp_set_handshake_timeout(handle_, &patience);
   return enter(address, purpose);
@@ -117,7 +118,10 @@ Error Connection::closed(int code, amqp_bytes_t text, std::string_view what) {
 
 Error Connection::lost(int status, std::string_view what, bool entering) {
   broken_ = true;
-  std::string complaint = tls_ ? last_tls_complaint() : std::string();
+  std::string complaint;
+  if (tls_) complaint = last_tls_complaint();
+  if (!tls_ && entering && connected_)
+    complaint = fmt::format("{} (does this port want amqps://?)", amqp_error_string2(status));
   if (!tls_refusal_.why.empty()) complaint = "certificate: " + tls_refusal_.why;
   return error_from_library(status, where_, what, entering, complaint);
 }

@@ -102,6 +102,7 @@ class Connection {
   amqp_connection_state_t handle_ = nullptr;
   std::optional<Partial> partial_;
   std::string blocked_;
+  bool connected_ = false;  // to the broker, which need not have let us in
   bool broken_ = false;
 };
 

@@ -16,6 +16,7 @@ constexpr std::size_t arrived_bytes_max = 64u << 20;
 // How often the broker is asked whether the queue is empty: again soon, then seldom.
 constexpr auto ask_again = std::chrono::milliseconds(20);
 constexpr auto ask_seldom = std::chrono::seconds(1);
+constexpr std::int64_t end_wait_ms = 20;
 // A message may be on its way to us when its queue says that it is empty.
 constexpr int empty_answers_needed = 2;
 
@@ -69,7 +70,7 @@ Status QueueSource::connect() {
     ONCE_TRY(connection->answered("find the queue " + address_.queue));
   }
   const std::lock_guard lock(mutex_);
-  if (left_) return fail(Remedy::stop, "left", address_.where() + ": the source was left");
+  if (left_) return fail(Remedy::stop, "away", address_.where() + ": the source was left");
   ++session_;
   connection_ = std::move(connection);
   heartbeat_at_ = Clock::now();
@@ -113,6 +114,8 @@ Result<Batch> QueueSource::poll(std::size_t count_max, std::int64_t wait_ms) {
                             "more; add look=requeue to the URL to allow it",
                             address_.where()));
   if (!connection_) ONCE_TRY(connect());
+  // The end is found by asking, not by waiting.
+  if (address_.stop_at_end) wait_ms = std::min(wait_ms, end_wait_ms);
   if (const Status received = receive(count_max, wait_ms); !received) {
     disconnect();
     // The next poll connects again, and says what is wrong if it cannot.

@@ -78,11 +78,16 @@ Status declare_queue(Connection& connection, const Address& address, const Topic
   Table table;
   ONCE_TRY(add_settings(address, table));
   const bool is_stream = setting_of(address, "type", "quorum") == "stream";
+  const auto is_set = [](const std::optional<std::int64_t>& limit) {
+    return limit.value_or(-1) >= 0;
+  };
   const std::string age =
       fmt::format("{}s", (request.retention_ms.value_or(0) + 999) / 1000);  // whole seconds
-  if (request.retention_ms && is_stream) table.add_text("x-max-age", age);
-  if (request.retention_ms && !is_stream) table.add_number("x-message-ttl", *request.retention_ms);
-  if (request.retention_bytes) table.add_number("x-max-length-bytes", *request.retention_bytes);
+  if (is_set(request.retention_ms) && is_stream) table.add_text("x-max-age", age);
+  if (is_set(request.retention_ms) && !is_stream)
+    table.add_number("x-message-ttl", *request.retention_ms);
+  if (is_set(request.retention_bytes))
+    table.add_number("x-max-length-bytes", *request.retention_bytes);
   if (request.segment_bytes_max)
     table.add_number("x-stream-max-segment-size-bytes", *request.segment_bytes_max);
   amqp_queue_declare(connection.get(), Connection::channel, bytes_of(address.queue), 0, 1, 0, 0,

@@ -5,7 +5,7 @@ takes the messages into a store, and both, and the broker, are killed on the way
 
     families.py ONCE BROKER STORE [FAMILY ...]
 
-BROKER is kafka, file or rabbitmq; STORE is sqlite, postgresql or mariadb. The books are
+BROKER is kafka, file, rabbitmq or mqtt; STORE is sqlite, postgresql or mariadb. The books are
 checked id by id: nothing lost, nothing twice, and in the order of the partition where the broker
 has one. Exit codes: 0 it holds, 1 it does
 not, 77 this machine does not have the servers.
@@ -48,12 +48,16 @@ def run(command, **options):
 class Server:
     """A server of tools/server.py in a directory of its own."""
 
-    def __init__(self, kind, directory):
+    def __init__(self, kind, directory, *settings):
         self.directory = directory
-        self.url = run([SERVER, "start", kind, "--dir", directory]).strip()
+        more = [word for setting in settings for word in ("--set", setting)]
+        self.url = run([SERVER, "start", kind, "--dir", directory, *more]).strip()
 
     def kill(self):
         run([SERVER, "kill", "--dir", self.directory])
+
+    def stop(self):
+        run([SERVER, "stop", "--dir", self.directory])
 
     def start(self):
         run([SERVER, "start", "--dir", self.directory])
@@ -127,6 +131,9 @@ class Broker:
     ordered = True     # the messages of a partition come in the order of their offsets
     recognises = True  # by their stamps, messages that it was sent before
 
+    def prepare(self, source):
+        """What is done once, before anything is sent."""
+
 
 class KafkaBroker(Broker):
     name = "kafka"
@@ -198,7 +205,43 @@ class RabbitMqBroker(Broker):
         self.server.end()
 
 
-BROKERS = {broker.name: broker for broker in (KafkaBroker, FileBroker, RabbitMqBroker)}
+class MqttBroker(Broker):
+    """Each consumer has a session under its name. What Mosquitto confirms is not on disk at once:
+    killed, it loses messages that nobody else has (mqtt_break_test), so here it is ended."""
+
+    name = "mqtt"
+    ordered = False
+    recognises = False
+
+    def __init__(self, once, directory):
+        self.once, self.directory = once, directory
+        # It writes all that it has when it ends, and not after each change: that takes minutes.
+        self.server = Server("mosquitto", os.path.join(directory, "mosquitto"),
+                             "autosave_on_changes=false", "autosave_interval=0")
+
+    def new_topic(self, name):
+        url = f"{self.server.url}/{name}"
+        return url, f"{url}?client={name}-${{CONSUMER}}&share=workers&prefetch=500"
+
+    def prepare(self, source):
+        """The broker keeps messages for sessions: the first consumer's has to be there."""
+        unused = f"file:{self.directory}/unused"
+        run([self.once, "topic", "create", unused])
+        run([self.once, "bridge", source.replace("${CONSUMER}", "0"), unused, "--id", "carried",
+             "--state", f"sqlite:{self.directory}/unused.db"])
+
+    def kill(self):
+        self.server.stop()
+
+    def start(self):
+        self.server.start()
+
+    def end(self):
+        self.server.end()
+
+
+BROKERS = {broker.name: broker
+           for broker in (KafkaBroker, FileBroker, RabbitMqBroker, MqttBroker)}
 
 PIPELINE = '''
 scope = "families {name}"
@@ -239,6 +282,7 @@ class World:
         os.chmod(self.directory, 0o755)
         self.parts = []
         self.processes = []
+        self.consumers = {}
         self.random = random.Random(20)
         self.broker = self.keep(BROKERS[broker](once, self.directory))
         self.store = self.keep(STORES[store](self.directory))
@@ -259,6 +303,7 @@ class World:
     def topic(self, name):
         self.name = name
         self.sink, self.source = self.broker.new_topic(name)
+        self.broker.prepare(self.source)
         self.store.execute("DELETE FROM effect")
         self.pipeline = os.path.join(self.directory, name + ".toml")
         with open(self.pipeline, "w", encoding="utf-8") as file:
@@ -280,7 +325,12 @@ class World:
         return process
 
     def consumer(self):
-        return self.start(["run", self.pipeline])
+        """Under the first name that no other has."""
+        taken = {name for name, process in self.consumers.items() if process.poll() is None}
+        name = next(str(number) for number in range(100) if str(number) not in taken)
+        self.consumers[name] = self.start(["run", self.pipeline],
+                                          env=dict(os.environ, CONSUMER=name))
+        return self.consumers[name]
 
     def producer(self, path, name, replay=True):
         command = ["produce", self.sink, "--json"]

@@ -33,6 +33,10 @@ set(once_pc_of_PkgConfig::mariadb libmariadb)
 set(once_pc_of_PkgConfig::hiredis hiredis)
 set(once_pc_of_PkgConfig::rdkafka rdkafka)
 set(once_pc_of_PkgConfig::rabbitmq librabbitmq)
+set(once_pc_of_PkgConfig::lz4 liblz4)
+set(once_pc_of_PkgConfig::zstd libzstd)
+set(once_pc_of_PkgConfig::zlib zlib)
+set(once_pc_of_PkgConfig::snappy snappy)
 
 # The prefix is relative to the file: an installed tree can be moved.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX OUTPUT_VARIABLE once_pc_up

@@ -31,6 +31,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "libonce${abi} (= ${PROJECT_VERSION}), libexpected-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libfmt-dev, libssl-dev, libsimdjson-dev, \
 nlohmann-json3-dev, libsqlite3-dev, libpq-dev, libmariadb-dev, libhiredis-dev, librdkafka-dev, \
-librabbitmq-dev")
+librabbitmq-dev, liblz4-dev, libzstd-dev, zlib1g-dev, libsnappy-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static libraries")
 include(CPack)

@@ -15,6 +15,7 @@ namespace once {
 //
 //   file:DIR/TOPIC        the embedded log           (source, sink; ?end=stop bounds a source)
 //   kafka://HOST:PORT/TOPIC   a topic of Kafka     (source with ?group=..., sink)
+//   pulsar://HOST:PORT/TOPIC  a topic of Pulsar   (source with ?subscription=..., sink)
 //   sqlite:PATH           an SQLite database         (store)
 //   postgresql://...      a PostgreSQL database, as libpq takes it (store)
 //   mysql://...           a MySQL or MariaDB database (store)
@@ -33,6 +34,9 @@ namespace once {
 [[nodiscard]] Result<std::unique_ptr<Source>> open_kafka_source(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Sink>> open_kafka_sink(std::string_view url);
 [[nodiscard]] Result<SinkTraits> kafka_sink_traits(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Source>> open_pulsar_source(std::string_view url);
+[[nodiscard]] Result<std::unique_ptr<Sink>> open_pulsar_sink(std::string_view url);
+[[nodiscard]] Result<SinkTraits> pulsar_sink_traits(std::string_view url);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_memory_store();
 [[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite_store(std::string_view path);
 [[nodiscard]] Result<std::unique_ptr<Store>> open_postgresql_store(std::string_view url);

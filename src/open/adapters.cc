@@ -16,6 +16,9 @@
 #ifdef ONCE_WITH_RABBITMQ
 #include "wire/rabbitmq/adapter.h"
 #endif
+#ifdef ONCE_WITH_PULSAR
+#include "wire/pulsar/adapter.h"
+#endif
 #ifdef ONCE_WITH_POSTGRES
 #include "store/postgres/adapter.h"
 #endif
@@ -39,6 +42,9 @@ std::span<const Adapter* const> adapters() {
       &rabbitmq::adapter(),
 #endif
       &mqtt::adapter(),
+#ifdef ONCE_WITH_PULSAR
+      &pulsar::adapter(),
+#endif
       &sqlite_adapter(),
       &memory_adapter(),
 #ifdef ONCE_WITH_POSTGRES

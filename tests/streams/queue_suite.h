@@ -36,6 +36,8 @@ struct QueueUnderTest {
   bool counts_attempts = true;  // else it only tells a first delivery from others
   // The broker hears of an ack when all messages before it are acknowledged too.
   bool acks_in_order = false;
+  // It tells what a consumer had that was closed from what nobody has had.
+  bool knows_closed_sessions = true;
 };
 
 inline void PrintTo(const QueueUnderTest& queue, std::ostream* out) { *out << queue.name; }
@@ -180,7 +182,9 @@ TEST_P(QueueSuite, acks_come_in_any_order_and_what_is_acknowledged_never_comes_a
   auto next = source(url);
   const Taken again = take(*next, kept.size());
   EXPECT_EQ(again.ids(), std::multiset<std::string>(kept.begin(), kept.end()));
-  for (const Delivery& delivery : again.deliveries) EXPECT_GT(delivery.attempt, 1u);
+  if (GetParam().knows_closed_sessions) {
+    for (const Delivery& delivery : again.deliveries) EXPECT_GT(delivery.attempt, 1u);
+  }
   ASSERT_TRUE(next->ack(again.deliveries));
   take_nothing(*next);
 }

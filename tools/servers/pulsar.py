@@ -65,7 +65,8 @@ class Pulsar(JavaServer):
     def url(self):
         token = self.configured("brokerClientAuthenticationParameters").partition(":")[2]
         scheme, user = ("pulsar+ssl", f"token:{token}@") if token else ("pulsar", "")
-        return f"{scheme}://{user}{self.at(self.port)}?web={self.configured('webServicePort')}"
+        web = f"http://{self.at(int(self.configured('webServicePort')))}"
+        return f"{scheme}://{user}{self.at(self.port)}?web={web}"
 
     def make(self, account):
         program("java")
@@ -83,6 +84,8 @@ class Pulsar(JavaServer):
             # Otherwise acks that were confirmed are forgotten when the broker is killed.
             "managedLedgerDefaultMarkDeleteRateLimit": "0",
             "acknowledgmentAtBatchIndexLevelEnabled": "true",
+            # Another consumer takes over at once.
+            "activeConsumerFailoverDelayTimeMillis": "0",
             "dbStorage_writeCacheMaxSizeMb": "32", "dbStorage_readAheadCacheMaxSizeMb": "16",
             "numIOThreads": "2", "numHttpServerThreads": "8",
             "brokerDeduplicationEnabled": "true", "systemTopicEnabled": "false",
@@ -108,15 +111,20 @@ class Pulsar(JavaServer):
                 "--bookkeeper-dir", os.path.join(self.data, "bookkeeper"), "--num-bookies", "1",
                 "--bookkeeper-port", self.configured("bookiePort")]
 
-    def answers(self):
-        """Its own check writes a message and reads it."""
+    def ask(self, path):
+        """The answer of its admin API; nothing while it has none."""
         request = urllib.request.Request(
-            f"http://{self.at(int(self.configured('webServicePort')))}/admin/v2/brokers/health")
+            f"http://{self.at(int(self.configured('webServicePort')))}/admin/v2/{path}")
         token = self.configured("brokerClientAuthenticationParameters").partition(":")[2]
         if token:
             request.add_header("Authorization", "Bearer " + token)
         try:
             with urllib.request.urlopen(request, timeout=15) as answer:
-                return answer.read() == b"ok"
+                return answer.read()
         except OSError:
-            return False
+            return b""
+
+    def answers(self):
+        """Its own check writes a message and reads it; the usual namespace is made after that."""
+        return (self.ask("brokers/health") == b"ok"
+                and b'"public/default"' in self.ask("namespaces/public"))

@@ -5,7 +5,7 @@ takes the messages into a store, and both, and the broker, are killed on the way
 
     families.py ONCE BROKER STORE [FAMILY ...]
 
-BROKER is kafka, file, rabbitmq or mqtt; STORE is sqlite, postgresql or mariadb. The books are
+BROKER is kafka, file, rabbitmq, mqtt or pulsar; STORE is sqlite, postgresql or mariadb. The books are
 checked id by id: nothing lost, nothing twice, and in the order of the partition where the broker
 has one. Exit codes: 0 it holds, 1 it does
 not, 77 this machine does not have the servers.
@@ -130,6 +130,7 @@ class Broker:
     shared = True      # several consumers read a topic at once
     ordered = True     # the messages of a partition come in the order of their offsets
     recognises = True  # by their stamps, messages that it was sent before
+    kills = (1, 2)     # the turns of "moved" in which it dies, too
 
     def prepare(self, source):
         """What is done once, before anything is sent."""
@@ -240,8 +241,32 @@ class MqttBroker(Broker):
         self.server.end()
 
 
+class PulsarBroker(Broker):
+    name = "pulsar"
+    kills = (1,)       # it takes its time to start again
+
+    def __init__(self, once, directory):
+        self.once = once
+        self.server = Server("pulsar", os.path.join(directory, "pulsar"))
+
+    def new_topic(self, name):
+        brokers, _, web = self.server.url.partition("?")
+        url = f"{brokers}/{name}"
+        run([self.once, "topic", "create", f"{url}?{web}", "--partitions", str(PARTITIONS)])
+        return url, f"{url}?subscription={name}"
+
+    def kill(self):
+        self.server.kill()
+
+    def start(self):
+        self.server.start()
+
+    def end(self):
+        self.server.end()
+
+
 BROKERS = {broker.name: broker
-           for broker in (KafkaBroker, FileBroker, RabbitMqBroker, MqttBroker)}
+           for broker in (KafkaBroker, FileBroker, RabbitMqBroker, MqttBroker, PulsarBroker)}
 
 PIPELINE = '''
 scope = "families {name}"
@@ -458,7 +483,7 @@ def moved(world):
         victim = consumers.pop(0)
         (victim.kill if turn % 2 else victim.terminate)()
         victim.wait()
-        if turn in (1, 2):
+        if turn in world.broker.kills:
             world.broker.kill()
             time.sleep(0.3)
             world.broker.start()

@@ -129,7 +129,7 @@ TEST_F(RabbitCli, a_queue_is_copied_into_the_log_and_back_with_its_ids) {
   const Answer there =
       run_once({"bridge", queue("in"), log, "--state", state, "--id", "carried", "-o", "json"});
   EXPECT_EQ(there.exit_code, 0) << there.err;
-  EXPECT_EQ(there.json()["audited"], false) << there.out;
+  EXPECT_EQ(there.json()["compared"], false) << there.out;
   Counts copied;
   for (const std::string& line : run_once({"consume", log, "-o", "json"}).lines())
     ++copied[Json::parse(line)["id"].get<std::string>()];

@@ -6,8 +6,8 @@ takes the messages into a store, and both, and the broker, are killed on the way
     families.py ONCE BROKER STORE [FAMILY ...]
 
 BROKER is kafka, file, rabbitmq, mqtt or pulsar; STORE is sqlite, postgresql or mariadb. The books
-are checked id by id: nothing lost, nothing twice, and in the order of the partition where the broker
-has one. Exit codes: 0 it holds, 1 it does not, 77 this machine does not have the servers.
+are checked id by id: nothing lost, nothing twice, and in the order of the partition where the
+broker has one. Exit codes: 0 it holds, 1 it does not, 77 this machine does not have the servers.
 """
 import contextlib
 import json

@@ -41,8 +41,8 @@ constexpr auto list_keys = with("pipeline", shared_keys);
 constexpr std::array<std::string_view, 7> source_keys{"url",   "id",   "born", "content",
                                                       "ahead", "when", "skip"};
 constexpr std::array<std::string_view, 1> store_keys{"url"};
-constexpr std::array<std::string_view, 7> run_keys{"semantics", "order",  "lanes",     "batch",
-                                                   "retention", "at_end", "parked_max"};
+constexpr std::array<std::string_view, 8> run_keys{
+    "semantics", "order", "lanes", "batch", "retention", "at_end", "parked_max", "waiting_max"};
 constexpr std::array<std::string_view, 2> retry_keys{"attempts", "backoff"};
 constexpr std::array<std::string_view, 1> park_keys{"to"};
 constexpr std::array<std::string_view, 1> relay_keys{"name"};
@@ -146,6 +146,8 @@ Status parse_run(const TomlTable& root, Plan& plan) {
   if (const auto at_end = ONCE_TRY(run->word("at_end", at_end_words)))
     options.stop_at_end = *at_end == 1;
   ONCE_TRY(parse_parked_max(*run, options));
+  if (const auto waiting = ONCE_TRY(run->integer("waiting_max", 1, 1'000'000)))
+    options.waiting_max = static_cast<std::size_t>(*waiting);
   const auto retention = ONCE_TRY(run->text("retention"));
   if (retention == "forever")
     options.retention_ms = -1;

@@ -41,6 +41,7 @@ TEST(Plan, what_is_not_said_has_the_defaults_of_a_pipeline) {
   EXPECT_EQ(plan.options.semantics, defaults.semantics);
   EXPECT_EQ(plan.options.lanes, defaults.lanes);
   EXPECT_EQ(plan.options.batch_count_max, defaults.batch_count_max);
+  EXPECT_EQ(plan.options.waiting_max, defaults.waiting_max);
   EXPECT_EQ(plan.options.retention_ms, defaults.retention_ms);
   EXPECT_EQ(plan.options.retry.attempts_max, defaults.retry.attempts_max);
   EXPECT_FALSE(plan.options.stop_at_end);
@@ -95,6 +96,7 @@ semantics = "at least once"
 order = "key"
 lanes = 4
 batch = 50
+waiting_max = 30
 retention = "forever"
 at_end = "stop"
 [retry]
@@ -108,6 +110,7 @@ name = "me"
   EXPECT_EQ(plan.options.order, Order::key);
   EXPECT_EQ(plan.options.lanes, 4u);
   EXPECT_EQ(plan.options.batch_count_max, 50u);
+  EXPECT_EQ(plan.options.waiting_max, 30u);
   EXPECT_EQ(plan.options.retention_ms, -1);
   EXPECT_TRUE(plan.options.stop_at_end);
   EXPECT_EQ(plan.options.retry.attempts_max, 9u);
@@ -190,6 +193,8 @@ TEST(Plan, a_wrong_type_is_refused_with_its_place) {
             "p.toml:9:37: values.points.type cannot be \"int\"; known: text, integer, number, "
             "decimal, boolean, bytes, json, timestamp, milliseconds");
   EXPECT_NE(complaint("[[do]]", "[do]").find("write [[do]]"), std::string::npos);
+  EXPECT_NE(complaint("[values]", "[run]\nwaiting_max = 0\n[values]").find("waiting_max"),
+            std::string::npos);
   EXPECT_NE(complaint("[values]", "[run]\nlanes = 0\n[values]").find("between 1 and 256, not 0"),
             std::string::npos);
   EXPECT_NE(complaint("[values]", "[run]\nretention = \"7 days\"\n[values]").find("a duration"),

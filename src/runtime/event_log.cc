@@ -42,10 +42,15 @@ void EventLog::away(const Dependency& on, std::string_view subject, const void* 
     if (outage.on == nullptr || (outage.waiters.empty() && !outage.told)) {
       outage.on = &on;
       outage.since_ns = now_ns;
+      outage.exhausted_since_ns = -1;
       outage.repetition.next_ns = now_ns + pace_.grace_ms * ns_per_ms;
       look_again_at(outage.repetition.next_ns);
     }
     outage.waiters.insert(waiter);
+    if (why.tag != "exhausted")
+      outage.exhausted_since_ns = -1;
+    else if (outage.exhausted_since_ns < 0)
+      outage.exhausted_since_ns = now_ns;
     outage.why = why;
     outage_count_ = outages_.size();
     collect_due(now_ns, events);
@@ -131,6 +136,17 @@ void EventLog::finish() {
     collect_due(clock_.ticks_ns(), events);
   }
   notify(events);
+}
+
+std::optional<Error> EventLog::exhausted_for(std::int64_t ms) const {
+  if (outage_count_ == 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const std::int64_t before_ns = clock_.ticks_ns() - ms * ns_per_ms;
+  for (const auto& [key, outage] : outages_)
+    if (!outage.waiters.empty() && outage.exhausted_since_ns >= 0 &&
+        outage.exhausted_since_ns <= before_ns)
+      return outage.why;
+  return std::nullopt;
 }
 
 std::string EventLog::waiting() const {

@@ -76,6 +76,9 @@ class EventLog {
   // Tells all counts that were held back: nothing comes after this.
   void finish();
 
+  // What is waited for, if it has been exhausted for so long: waiting has not helped.
+  std::optional<Error> exhausted_for(std::int64_t ms) const;
+
   // What is waited for at present, by the longest wait; empty: nothing.
   std::string waiting() const;
 
@@ -90,6 +93,7 @@ class EventLog {
   struct Outage {
     const Dependency* on = nullptr;
     std::int64_t since_ns = 0;
+    std::int64_t exhausted_since_ns = -1;  // -1: by now it is something else
     std::set<const void*> waiters;
     Error why;
     bool told = false;

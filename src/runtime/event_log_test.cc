@@ -192,5 +192,24 @@ TEST(Figures, every_number_has_a_name_a_unit_and_a_help_and_reads_its_own_value)
   }
 }
 
+// A server that is away comes back; what is exhausted here may not.
+TEST_F(EventLogTest, what_is_exhausted_is_known_by_how_long_it_lasts) {
+  const Error exhausted{Remedy::retry, "exhausted", "there is no memory left", std::nullopt};
+  log_.away(the_store, {}, &lane_, refused);
+  pass(60'000);
+  EXPECT_FALSE(log_.exhausted_for(10'000)) << "it is away, which is something else";
+  log_.away(the_store, {}, &lane_, exhausted);
+  pass(9'999);
+  EXPECT_FALSE(log_.exhausted_for(10'000));
+  pass(1);
+  EXPECT_EQ(log_.exhausted_for(10'000), exhausted);
+  log_.away(the_store, {}, &lane_, refused);
+  EXPECT_FALSE(log_.exhausted_for(10'000));
+  log_.away(the_store, {}, &lane_, exhausted);
+  log_.back(the_store, {}, &lane_);
+  pass(60'000);
+  EXPECT_FALSE(log_.exhausted_for(10'000));
+}
+
 }  // namespace
 }  // namespace once

@@ -120,6 +120,7 @@ Result<std::vector<Verdict>> Lane::admit_all(Transaction& transaction) {
     return verdicts;
   }
   auto answers = ONCE_TRY(transaction.admit(entries));
+  ONCE_ASSERT(answers.size() == entries.size());
   for (std::size_t i = 0; i < indexes.size(); ++i) verdicts[indexes[i]] = std::move(answers[i]);
   return verdicts;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of a pipeline: it begins, polls, waits for what is away, and ends.
+#include <fmt/format.h>
 #include <once/pipeline.h>
 
 #include <chrono>
@@ -70,8 +71,19 @@ bool Poller::is_final(const Error& error) const {
   return !is_transient(error.remedy) || (error.tag == "exhausted" && !has_begun_);
 }
 
+// What a run has used up and did not get back in all this time, a new process may get: its memory
+// is its own. Whoever starts it again decides how often.
+Status Poller::check_exhausted() const {
+  constexpr std::int64_t exhausted_ms_max = 600'000;
+  auto exhausted = events_.exhausted_for(exhausted_ms_max);
+  if (!exhausted) return {};
+  exhausted->text += fmt::format("; it was waited for {} s", exhausted_ms_max / 1000);
+  return fail(std::move(*exhausted));
+}
+
 Status Poller::loop() {
   while (!stopping_) {
+    ONCE_TRY(check_exhausted());
     ONCE_TRY(collect_news());
     forget_sometimes();
     extend_leases();

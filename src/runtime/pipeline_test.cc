@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <once/pipeline.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <new>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -228,6 +230,62 @@ TEST_F(PipelineTest, memory_that_a_lane_cannot_have_is_an_error_of_the_run) {
   EXPECT_EQ(ran.error().remedy, Remedy::retry);
   store_.set_commit_fault(nullptr);
   EXPECT_EQ(effects_of(store_, "p0"), std::vector<std::string>{});
+}
+
+// Ten minutes pass in a fifth of a second.
+class HastyClock final : public Clock {
+ public:
+  std::int64_t now_ms() override { return system_clock().now_ms(); }
+  std::int64_t ticks_ns() override { return (system_clock().ticks_ns() - start_ns_) * 3'000; }
+
+ private:
+  const std::int64_t start_ns_ = system_clock().ticks_ns();
+};
+
+// After its first messages it has no memory, for so many polls.
+class SourceWithoutMemory final : public Source {
+ public:
+  SourceWithoutMemory(Source& source, int failures) : source_(source), failures_(failures) {}
+  SourceTraits traits() const override { return source_.traits(); }
+  SourceReplay* replay() override { return source_.replay(); }
+  Result<Batch> poll(std::size_t count_max, std::int64_t wait_ms) override {
+    if (begun_ && failures_-- > 0)
+      return fail(Remedy::retry, "exhausted", "there is no memory left");
+    auto batch = source_.poll(std::min<std::size_t>(count_max, 10), wait_ms);
+    begun_ = begun_ || (batch && !batch->deliveries.empty());
+    return batch;
+  }
+  Status ack(std::span<const Delivery> done) override { return source_.ack(done); }
+  Status release(std::span<const Delivery> undone, std::int64_t delay_ms) override {
+    return source_.release(undone, delay_ms);
+  }
+
+ private:
+  Source& source_;
+  int failures_;
+  bool begun_ = false;
+};
+
+TEST_F(PipelineTest, what_stays_exhausted_ends_a_run_that_has_begun) {
+  fill("p0", "m", 30);
+  HastyClock clock;
+  SourceWithoutMemory source(source_, 1'000'000'000);
+  const Status ran = make_from(source, each(apply_effect), clock)->run();
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().tag, "exhausted");
+  EXPECT_EQ(ran.error().remedy, Remedy::retry) << "it may be started again";
+  EXPECT_NE(ran.error().text.find("600 s"), std::string::npos) << ran.error().text;
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(10)) << "what was done stays done";
+  source_.announce("p0");
+  ASSERT_TRUE(make(each(apply_effect))->run());
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(30));
+}
+
+TEST_F(PipelineTest, what_was_exhausted_for_a_while_goes_on) {
+  fill("p0", "m", 30);
+  SourceWithoutMemory source(source_, 5);
+  ASSERT_TRUE(make_from(source, each(apply_effect))->run());
+  EXPECT_EQ(effects_of(store_, "p0"), numbered(30));
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ class Poller final : public Pipeline {
   Status handle(Batch batch);
   Status shut_down(Status outcome);
   bool is_final(const Error& error) const;
+  Status check_exhausted() const;
   // Asks the store again for as long as it is away or its answers get lost; `ask` may be repeated.
   template <class Ask>
   auto until_answered(const Ask& ask) -> std::invoke_result_t<Ask>;
@@ -181,6 +182,7 @@ auto Poller::until_answered(const Ask& ask) -> std::invoke_result_t<Ask> {
     if (answer || stopping_) return answer;
     if (is_final(answer.error())) return answer;
     events_.away(the_store, {}, this, answer.error());
+    ONCE_TRY(check_exhausted());
     rest(backoff_ms(options_.retry, failures));
   }
 }

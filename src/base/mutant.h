@@ -59,6 +59,8 @@ enum class Mutant : std::uint8_t {
   old_session_acknowledges,   // an ack of a lost channel means another message of the next one
   producer_id_per_partition,  // a name has another id in each partition of its topic
   charged_without_proof,      // a message is parked for what every message fails with
+  older_store_accepted,       // owners go on in a store that was restored from an older copy
+  added_partition_ignored,    // what another process took first does not hold the horizon back
   count_
 };
 

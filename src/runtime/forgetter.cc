@@ -24,6 +24,7 @@ void Forgetter::confirm_topic(std::vector<std::string> partitions) {
 }
 
 bool Forgetter::is_unlisted(const PartitionRecord& record) const {
+  if (mutant(Mutant::added_partition_ignored)) return false;
   const std::string& name = record.partition;
   return !topic_.empty() && !owned_.contains(name) && !removed_.contains(name) &&
          std::find(topic_.begin(), topic_.end(), name) == topic_.end();

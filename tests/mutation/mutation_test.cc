@@ -323,6 +323,8 @@ const std::vector<Planted>& all_planted() {
       {Mutant::lost_owner_counts_as_done, "lost_owner_counts_as_done", simulate_claims},
       {Mutant::waiting_does_not_count, "waiting_does_not_count", find_by_horizon},
       {Mutant::horizon_of_own_partitions, "horizon_of_own_partitions", find_by_horizon},
+      {Mutant::older_store_accepted, "older_store_accepted", find_by_horizon},
+      {Mutant::added_partition_ignored, "added_partition_ignored", find_by_horizon},
       {Mutant::births_ahead_believed, "births_ahead_believed", find_by_horizon},
       {Mutant::position_of_any_topic, "position_of_any_topic", find_by_horizon},
       {Mutant::missing_witness_accepted, "missing_witness_accepted", find_by_horizon},

@@ -34,6 +34,8 @@ TEST_P(ClaimsSimulation, every_effect_happens_as_often_as_promised) {
   for (const char* state : {"died after the effect", "died before the effect", "answer lost",
                             "superseded", "write refused", "write lost before", "write lost after"})
     EXPECT_GT(reached[state], 0u) << state;
+  const bool survives = GetParam() == Side::tells_duplicates || GetParam() == Side::at_least_once;
+  EXPECT_EQ(reached["the store goes back"] > 0, survives);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kept, ClaimsSimulation,

@@ -184,6 +184,7 @@ class World {
     if (die < 8) return kill(owner);
     if (die < 25) return pass_time();
     if (die < 35) return (void)owner.claims->renew();
+    if (die < 37 && survives_restore()) return back_up_or_go_back();
     if (!owner.ticket) return ask(owner, id_of(random_.below(ids_count)));
     if (!owner.paid) return pay(owner);
     settle(owner);
@@ -196,6 +197,21 @@ class World {
     owner.ticket.reset();
     owner.claims.reset();
     start(owner);
+  }
+
+  // A store that was restored does not know what was done since. Only the other side can: where it
+  // is asked by a fence, or nobody is to pay twice, no promise holds (docs/guarantees.md).
+  bool survives_restore() const {
+    return options_.side == Side::tells_duplicates || options_.side == Side::at_least_once;
+  }
+  void back_up_or_go_back() {
+    if (!backup_ || random_.chance(500)) {
+      backup_ = store_.snapshot();
+      return;
+    }
+    reached("the store goes back");
+    note("the store goes back");
+    store_.restore(*backup_);
   }
 
   void pass_time() {
@@ -288,6 +304,7 @@ class World {
   OtherSide other_;
   ClaimsWorldReport report_;
   bool faulty_ = true;
+  std::optional<MemoryState> backup_;
   std::array<Owner, owners_count> owners_;  // last: tickets use all of the above
 };
 

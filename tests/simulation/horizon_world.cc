@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "runtime/forgetter.h"
@@ -377,6 +378,22 @@ class HorizonWorld {
     context_.trace.reached("partition added");
     if (context_.random.chance(500)) rebalance();
   }
+  // The store is restored from an older copy, under members that go on. What the copy does not have
+  // is read again, since the position is older, too. A topic keeps what a copy may need.
+  void back_up() {
+    backup_ = context_.memory.snapshot();
+    backup_recreated_ = recreated_;
+    backup_topic_ = topics_;
+  }
+  void go_back() {
+    if (!backup_ || backup_topic_ != topics_ || topic_->compacted) return;
+    context_.memory.restore(*backup_);
+    recreated_ = backup_recreated_;
+    context_.trace.reached("the store goes back");
+    // Who has nothing to commit does not notice.
+    for (const auto& [name, messages] : topic_->partitions)
+      append(name, next_id(), std::string(1, plain), true_ms_);
+  }
   // A message that was handled goes, and older ones stay.
   void compact() {
     if (!topic_->compacted) return;
@@ -464,9 +481,11 @@ class HorizonWorld {
         {8, &HorizonWorld::favour_one},
         {5, &HorizonWorld::jump_a_clock},
         {4, &HorizonWorld::be_down},
-        {4, &HorizonWorld::create_topic_again},
+        {6, &HorizonWorld::create_topic_again},
         {20, &HorizonWorld::compact},
         {6, &HorizonWorld::add_partition},
+        {8, &HorizonWorld::back_up},
+        {5, &HorizonWorld::go_back},
     };
     std::uint32_t sum = 0;
     for (const Choice& choice : choices) sum += choice.weight;
@@ -554,6 +573,9 @@ class HorizonWorld {
   std::uint64_t ids_ = 0;
   std::int64_t true_ms_ = 1'700'000'000'000;  // the time of producers, whose clocks are right
   std::vector<Sent> sent_;
+  std::optional<MemoryState> backup_;
+  std::set<std::string> backup_recreated_;  // as then
+  std::uint32_t backup_topic_ = 0;
   std::set<std::string> recreated_;  // partitions whose position belongs to a topic that is gone
 };
 

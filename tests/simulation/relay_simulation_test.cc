@@ -47,9 +47,10 @@ TEST(RelaySimulation, the_rare_states_are_reached) {
   }
   for (const char* state :
        {"a call to the store was lost", "a copy at a destination that recognises nothing",
-        "a destination that recognises nothing", "a store was cloned", "a store went back",
-        "an answer of the store was lost", "append fails", "awake again", "committed late",
-        "died at a point", "diverged", "receipt lost", "stood by", "the topic was made anew"})
+        "a destination that recognises nothing", "the clock jumps back", "the clock jumps ahead",
+        "a store was cloned", "a store went back", "an answer of the store was lost",
+        "append fails", "awake again", "committed late", "died at a point", "diverged",
+        "receipt lost", "stood by", "the topic was made anew"})
     EXPECT_GE(reached[state], 20u) << state;
 }
 

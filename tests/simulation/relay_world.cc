@@ -171,6 +171,7 @@ class World {
     if (die < 548) return go_back(outlet);
     if (die < 552) return make_anew();
     if (die < 554) return clone();
+    if (die < 562) return jump_clock();
     step(outlet, outlet.processes[random_.below(3)]);
   }
 
@@ -254,6 +255,14 @@ class World {
   void kill(Outlet& outlet, Process& process) {
     process.store->die();
     start(outlet, process);
+  }
+
+  // Somebody sets the store's clock, by which leases end: too early, and two processes believe that
+  // the role is theirs; or late, and nobody has it for a while.
+  void jump_clock() {
+    const auto jump_ms = static_cast<std::int64_t>(random_.below(120'000)) - 60'000;
+    clock_.jump(jump_ms);
+    reached(jump_ms < 0 ? "the clock jumps back" : "the clock jumps ahead");
   }
 
   void freeze(Process& process) {

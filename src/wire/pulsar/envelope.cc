@@ -44,7 +44,8 @@ void add_property(ProtoWriter& metadata, std::string_view name, std::string_view
   ProtoWriter pair;
   if (value.data() == nullptr) {
     pair.bytes(1, fmt::format("{}{}", absent_prefix, name)).bytes(2, "");
-  } else if (is_text(value)) {
+  } else if (is_text(value) && !name.starts_with(base64_prefix) &&
+             !name.starts_with(absent_prefix)) {
     pair.bytes(1, name).bytes(2, value);
   } else {
     pair.bytes(1, fmt::format("{}{}", base64_prefix, name)).bytes(2, encode_base64(value));
@@ -90,6 +91,11 @@ std::optional<Stamp> decode_stamp(std::string_view text) {
   const bool read = read_number(text, 16, stamp.producer) && read_number(text, 10, stamp.epoch) &&
                     read_number(text, 10, stamp.sequence) && text.empty();
   return read ? std::optional(stamp) : std::nullopt;
+}
+
+bool has_text_names(const Message& message) {
+  return std::all_of(message.headers.begin(), message.headers.end(),
+                     [](const Header& header) { return is_text(header.name); });
 }
 
 std::string encode_metadata(const Message& message, const Stamp& stamp, std::string_view producer,

@@ -28,6 +28,9 @@ std::string encode_stamp(const Stamp& stamp);
 // Unset for anything else: a property of this name may come from anybody.
 std::optional<Stamp> decode_stamp(std::string_view text);
 
+// Names of properties are UTF-8 and nothing else.
+bool has_text_names(const Message& message);
+
 // The metadata of a message that is an entry of its own; its payload is the body.
 std::string encode_metadata(const Message& message, const Stamp& stamp, std::string_view producer,
                             std::uint64_t sequence, std::int64_t now_ms);

@@ -228,7 +228,7 @@ Result<Receipt> Voice::append(std::uint32_t partition, const Stamp& stamp,
   if (done < messages.size()) {
     Stamp first = stamp;
     first.sequence += done;
-    ONCE_TRY(check_sizes(known, first, messages.subspan(done)));
+    ONCE_TRY(check_messages(known, first, messages.subspan(done)));
     ONCE_TRY(send(known, first, messages.subspan(done)));
     receipt.duplicates += flight_.duplicates;
     if (done == 0 && flight_.duplicates == 0) {
@@ -248,10 +248,13 @@ std::string Voice::encoded(const Known& known, const Stamp& stamp, const Message
 }
 
 // Before anything is sent: nothing must be there of messages of which one is refused.
-Status Voice::check_sizes(const Known& known, const Stamp& first,
-                          std::span<const Message> messages) const {
+Status Voice::check_messages(const Known& known, const Stamp& first,
+                             std::span<const Message> messages) const {
   const std::size_t most = known.connection->message_bytes_max();
   for (const Message& message : messages) {
+    if (!has_text_names(message))
+      return fail(Remedy::park, "refused",
+                  known.topic + ": the name of a header is not UTF-8, which Pulsar cannot carry");
     std::size_t size = message.body.value_or("").size();
     if (size + (16u << 10) >= most / 2)  // near the limit it is worth to know exactly
       size += encode_metadata(message, first, producer_name_, first.sequence, 0).size();

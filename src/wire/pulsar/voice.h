@@ -70,8 +70,8 @@ class Voice {
   Status reattach(Known& known);
   Status check_still_there(Known& known, std::int64_t told, const std::optional<Sent>& seen) const;
   Status check_stamp(std::uint32_t partition, const Known& known, const Stamp& stamp) const;
-  Status check_sizes(const Known& known, const Stamp& stamp,
-                     std::span<const Message> messages) const;
+  Status check_messages(const Known& known, const Stamp& stamp,
+                        std::span<const Message> messages) const;
   Status send(Known& known, const Stamp& first, std::span<const Message> messages);
   Status push(Known& known, const Stamp& first, std::span<const Message> messages);
   Status await_answer(Known& known);

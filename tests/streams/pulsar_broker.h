@@ -20,6 +20,13 @@ std::string pulsar_url(const LiveServer& server, const std::string& path);
 std::string pulsar_topic(std::uint32_t partitions = 1);
 std::string pulsar_topic_at(const LiveServer& server, const std::string& name,
                             std::uint32_t partitions = 1);
+std::string pulsar_topic_at_url(const std::string& url, std::uint32_t partitions);
+
+// Asks the admin API; what it refuses fails the test.
+void pulsar_admin(const LiveServer& server, const std::string& method, const std::string& path,
+                  const std::string& body);
+
+std::uint16_t free_port();
 
 // The connections of a source are lost, as the network sees it.
 void cut_pulsar_source(Source& source);

@@ -10,6 +10,7 @@
 #include "wire/pulsar/admin.h"
 #include "wire/pulsar/client.h"
 #include "wire/pulsar/look.h"
+#include "wire/pulsar/ordered_source.h"
 
 namespace once::pulsar {
 namespace {
@@ -30,7 +31,8 @@ Status check_request(const TopicRequest& request) {
 }
 
 Result<TopicReport> report_of(const Address& address) {
-  TopicReport report{.name = address.topic};
+  const std::string first = partition_name(address, 0);
+  TopicReport report{.name = first.substr(0, first.rfind('/'))};
   const auto source = ONCE_TRY(open_source_to_look_at(address));
   SourceReplay* const replay = source->replay();
   for (const PartitionEnd& end : ONCE_TRY(replay->ends()))

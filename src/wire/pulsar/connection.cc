@@ -46,7 +46,7 @@ Status Connection::shake_hands(const std::string& behind_proxy) {
     if (!received) {
       Error error = received.error();
       if (error.tag == "away") error.text += "; a port with TLS needs pulsar+ssl://";
-      return lose(std::move(error));
+      return fail(std::move(error));
     }
     if (!*received)
       return lose({Remedy::retry, "away",
@@ -129,14 +129,19 @@ Result<bool> Connection::receive(net::Deadline deadline) {
   return true;
 }
 
+Error Connection::named(Error error) const {
+  error.text = fmt::format("{}: {}", name(), error.text);
+  return error;
+}
+
 Status Connection::handle_all() {
   while (true) {
     auto frame = cutter_.next();
-    if (!frame) return lose(frame.error());
+    if (!frame) return lose(named(frame.error()));
     if (!*frame) return {};
     auto held = std::make_unique<std::string>(std::move(**frame));
     auto command = read_command(*held);
-    if (!command) return lose(command.error());
+    if (!command) return lose(named(command.error()));
     if (!*command) continue;
     const bool is_answer =
         awaited_ != 0 && (*command)->request == awaited_ && (*command)->type != Type::message;

@@ -68,6 +68,7 @@ class Connection {
   Status handle(Command& command, std::string&& frame);
   Status keep_alive();
   tl::unexpected<Error> lose(Error error);
+  Error named(Error error) const;
 
   const std::unique_ptr<net::Stream> stream_;
   const std::string token_;  // a secret

@@ -65,7 +65,7 @@ class RabbitCli : public ::testing::Test {
   // The password is not part of a file: the store would keep it.
   void SetUp() override {
     ::setenv("RABBIT_USER", "once:once-test-secret", 1);
-    ASSERT_EQ(run_once({"topic", "create", queue("in")}).exit_code, 0);
+    ASSERT_EQ(run_once({"topic", "create", queue("in") + "&type=" + type_}).exit_code, 0);
     ASSERT_EQ(run_once({"topic", "create", queue("out") + "&type=classic"}).exit_code, 0);
   }
   static std::string name(const std::string& what) {
@@ -88,7 +88,14 @@ class RabbitCli : public ::testing::Test {
     return path;
   }
 
+  std::string type_ = "quorum";
   Scratch scratch_;
+};
+
+// RabbitMQ 3.10 finds no leader for a quorum queue that is killed within a second of its birth.
+class RabbitKilled : public RabbitCli {
+ protected:
+  RabbitKilled() { type_ = "classic"; }
 };
 
 TEST_F(RabbitCli, topics_are_created_shown_and_deleted) {
@@ -231,7 +238,7 @@ TEST_F(RabbitCli, what_is_wrong_is_named_at_once) {
 }
 
 // A broker that is away at the start is waited for.
-TEST_F(RabbitCli, a_run_waits_for_its_broker) {
+TEST_F(RabbitKilled, a_run_waits_for_its_broker) {
   send(queue("in"), 0, 5);
   const std::string path =
       pipeline(fmt::format("[values]\nid = {{ id = true }}\n[[emit]]\nto = \"{}\"\nbody = \"id\"\n",

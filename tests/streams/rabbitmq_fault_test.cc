@@ -321,7 +321,8 @@ TEST(RabbitNetwork, deliveries_and_acks_that_are_cut_have_one_effect_each) {
 // (c)
 TEST(RabbitBroker, that_is_killed_under_load_loses_and_doubles_nothing) {
   constexpr int count = 2000;
-  const std::string url = new_rabbitmq_queue("quorum");
+  // RabbitMQ 3.10 finds no leader for a quorum queue that is killed within a second of its birth.
+  const std::string url = new_rabbitmq_queue("classic");
   Shop shop(url + "&prefetch=50");
   shop.start();
   const auto sink = sink_to(url);

@@ -40,7 +40,7 @@ struct Address {
   // Of a connection.
   // 0: none. Only a source reads all the time, and so could answer them.
   std::uint16_t heartbeat_s = 0;
-  std::int64_t connect_ms = 10'000;
+  std::int64_t connect_ms = 5'000;
   std::string ca_file;  // PEM; empty: what this machine trusts
   std::string certificate_file;
   std::string key_file;

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::steady_clock;
 
 // For how long a broker may think about a question, and take no bytes that are sent.
-constexpr std::int64_t answer_ms = 10'000;
+constexpr std::int64_t answer_ms = 5'000;
 constexpr int unsent_ms_max = 30'000;
 constexpr std::int64_t farewell_ms = 2'000;
 constexpr int frame_bytes = 131'072;

@@ -83,6 +83,7 @@ void Flight::answered(const Answer& answer, std::string& packets) {
   if (is_received)
     encode(Answer{.type = PacketType::pubrel, .packet = answer.packet}, settings_.version, packets);
   if (one == nullptr) return;
+  ++answers_;
   // What becomes of a message is said once: a PUBCOMP has nothing to add.
   if (!one->received && answer.type != PacketType::pubcomp) judge(*one, answer);
   one->received = one->received || is_received;

@@ -45,6 +45,7 @@ class Flight {
   bool done() const { return sent_ == messages_.size() && under_way_.empty(); }
   // Whether a message may be at the broker.
   bool may_be_there() const { return accepted_ > 0 || !under_way_.empty(); }
+  std::size_t answers() const { return answers_; }
   // When all are done: what became of them. An error if nothing was accepted.
   Result<Receipt> outcome() const;
 
@@ -68,6 +69,7 @@ class Flight {
   std::deque<UnderWay> under_way_;  // in the order of sending
   std::uint16_t last_packet_ = 0;
   std::size_t accepted_ = 0;
+  std::size_t answers_ = 0;
   std::vector<Refusal> refused_;
 };
 

@@ -181,6 +181,16 @@ Error Link::ended_by(const Disconnect& disconnect) const {
   return error_from_reason(disconnect.reason, address_.where(), "go on", told);
 }
 
+Error Link::last_word(Error why) {
+  while (true) {
+    const auto frame = next(0);
+    if (!frame || !*frame) return why;
+    const auto packet = decode(**frame, address_.version);
+    const auto* const disconnect = packet ? std::get_if<Disconnect>(&*packet) : nullptr;
+    if (disconnect != nullptr) return ended_by(*disconnect);
+  }
+}
+
 Error Link::failed(const Error& why) const {
   return {why.remedy, why.tag, fmt::format("{}: {}", address_.where(), why.text), std::nullopt};
 }

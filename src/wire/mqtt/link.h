@@ -60,6 +60,9 @@ class Link {
   std::uint64_t pings() const { return pings_; }  // sent so far
   // An error with what the server says when it ends the connection.
   Error ended_by(const Disconnect& disconnect) const;
+  // Why the connection has ended: what the server has said before, if that is still to be read,
+  // otherwise `why`.
+  Error last_word(Error why);
   Error failed(const Error& why) const;
   // Says that nothing is wrong. The session stays for as long as it was asked for, or ends too.
   enum class Session : std::uint8_t { stays, ends };

@@ -22,6 +22,7 @@ constexpr milliseconds retry_pause{100};
 // The session only has to outlive a lost connection.
 constexpr std::uint32_t expiry_s = 120;
 constexpr std::size_t under_way_max = 5'000;
+constexpr int in_vain_max = 10;
 
 }  // namespace
 
@@ -96,11 +97,15 @@ Result<Receipt> MqttSink::append(std::uint32_t partition, const Stamp&,
   notice_end();
   if (!link_) ONCE_TRY(connect(false));
   Flight flight(settings_, messages);
+  int in_vain = 0;  // connections that brought no answer
   while (true) {
+    const std::size_t answers = flight.answers();
     Status flown = fly(flight);
-    if (flown) return flight.outcome();
-    Error why = std::move(flown).error();
-    if (why.remedy == Remedy::retry) {
+    if (!flown) in_vain = flight.answers() > answers ? 0 : in_vain + 1;
+    // A broker may answer the last message and hang up.
+    if (flown || flight.done()) return flight.outcome();
+    Error why = link_->last_word(std::move(flown).error());
+    if (why.remedy == Remedy::retry && in_vain < in_vain_max) {
       const Status again = reconnect(flight, why);
       if (again) continue;
       why = again.error();

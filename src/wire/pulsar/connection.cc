@@ -85,16 +85,16 @@ Status Connection::send(std::string_view frame) {
   return {};
 }
 
-Result<Answer> Connection::ask(std::string_view frame, std::uint64_t request,
-                               std::string_view what) {
+Result<Answer> Connection::ask(std::string_view frame, std::uint64_t request, std::string_view what,
+                               std::int64_t wait_ms) {
   awaited_ = request;
   answer_.reset();
   ONCE_TRY(send(frame));
-  const net::Deadline deadline = net::in_ms(answer_ms);
+  const net::Deadline deadline = net::in_ms(wait_ms);
   while (!answer_) {
     if (steady_clock::now() >= deadline)
       return lose({Remedy::retry, "away",
-                   fmt::format("{}: no answer in {} s; cannot {}", name(), answer_ms / 1000, what),
+                   fmt::format("{}: no answer in {} s; cannot {}", name(), wait_ms / 1000, what),
                    std::nullopt});
     ONCE_TRY(serve(deadline));
   }

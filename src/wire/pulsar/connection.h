@@ -21,6 +21,8 @@ namespace once::pulsar {
 
 // For how long a broker may think about a question.
 inline constexpr std::int64_t answer_ms = 10'000;
+// And when we only take our leave.
+inline constexpr std::int64_t close_ms = 2'000;
 
 // A command that came; its views are into the frame.
 struct Answer {
@@ -50,7 +52,8 @@ class Connection {
 
   Status send(std::string_view frame);
   // Sends a request and waits for the answer to it; others are given to their listeners.
-  Result<Answer> ask(std::string_view frame, std::uint64_t request, std::string_view what);
+  Result<Answer> ask(std::string_view frame, std::uint64_t request, std::string_view what,
+                     std::int64_t wait_ms = answer_ms);
   // Takes in what is there, or else waits for something until the deadline.
   Status serve(net::Deadline deadline);
 

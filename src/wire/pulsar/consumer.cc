@@ -55,7 +55,7 @@ Consumer::~Consumer() {
   const std::string frame = close_consumer_frame(request, subscribe_.consumer);
   // Whoever subscribes next must not find us there.
   if (subscribe_.durable)
-    (void)connection_->ask(frame, request, "close a consumer");
+    (void)connection_->ask(frame, request, "close a consumer", close_ms);
   else
     (void)connection_->send(frame);
 }

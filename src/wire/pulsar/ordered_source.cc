@@ -87,7 +87,7 @@ Status OrderedSource::look_after() {
     if (steady_clock::now() < partition.ask_after) continue;
     partition.ask_after = steady_clock::now() + claim_interval;
     // The connection was lost: it goes on where it was, if that is still there.
-    const Status opened = open_reader(name, partition, partition.next, false);
+    const Status opened = open_reader(name, partition, partition.next, has_claims);
     if (!opened && opened.error().remedy != Remedy::retry) return opened;
   }
   return {};

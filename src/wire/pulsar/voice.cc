@@ -77,7 +77,8 @@ void Voice::detach(Known& known) {
   connection->forget_producer(known.number);
   if (connection->is_lost() || known.is_closed) return;
   const std::uint64_t request = connection->next_number();
-  (void)connection->ask(close_producer_frame(request, known.number), request, "close a producer");
+  (void)connection->ask(close_producer_frame(request, known.number), request, "close a producer",
+                        close_ms);
 }
 
 bool Voice::is_attached(Known& known) {
@@ -385,8 +386,8 @@ Status Voice::judge(Known& known, const Status& pushed, std::uint64_t first) {
   detach(known);
   if (error.remedy == Remedy::stop) return fail(std::move(error));
   // Refused, nothing before it in this call, and nothing of an unknown outcome behind it.
-  const bool is_certain =
-      flight_.failure.has_value() && known.confirmed == first && known.attempted == first + 1;
+  const bool is_certain = flight_.failure.has_value() && known.confirmed == first &&
+                          flight_.resent_end <= first && known.attempted == first + 1;
   if (!is_certain) {
     error.remedy = Remedy::recheck;
     error.tag = "lost";

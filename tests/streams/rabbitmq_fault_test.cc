@@ -352,6 +352,17 @@ TEST(RabbitSource, a_queue_that_is_deleted_under_its_consumer_is_missing) {
   EXPECT_EQ(batch.error().tag, "missing") << batch.error().text;
 }
 
+// Otherwise its messages would be passed over without a word.
+TEST(RabbitSource, a_stream_is_refused_by_name) {
+  const std::string url = new_rabbitmq_queue("stream");
+  ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, 3)));
+  const auto source = rabbitmq_adapter().source(url + "&end=stop");
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().remedy, Remedy::stop);
+  EXPECT_EQ(source.error().tag, "config");
+  EXPECT_NE(source.error().text.find("is a stream"), std::string::npos) << source.error().text;
+}
+
 TEST(RabbitSource, a_pipeline_that_is_full_keeps_its_connection) {
   const std::string url = new_rabbitmq_queue("classic");
   ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, 3)));

@@ -180,6 +180,23 @@ Result<std::optional<Event>> Connection::next(std::int64_t wait_ms) {
   }
 }
 
+Result<std::optional<Arrived>> Connection::get_one(const std::string& queue) {
+  const std::string what = "read the queue " + queue;
+  const amqp_rpc_reply_t reply = amqp_basic_get(handle_, channel, bytes_of(queue), 0);
+  ONCE_TRY(check(reply, what, false));
+  if (reply.reply.id != AMQP_BASIC_GET_OK_METHOD) return std::nullopt;
+  const auto* got = static_cast<const amqp_basic_get_ok_t*>(reply.reply.decoded);
+  partial_.emplace();
+  partial_->arrived.tag = got->delivery_tag;
+  partial_->redelivered = got->redelivered != 0;
+  partial_->exchange = view_of_bytes(got->exchange);
+  partial_->routing_key = view_of_bytes(got->routing_key);
+  auto event = ONCE_TRY(next(answer_ms));
+  auto* arrived = event ? std::get_if<Arrived>(&*event) : nullptr;
+  if (arrived == nullptr) return fail(lost(AMQP_STATUS_TIMEOUT, what));
+  return std::move(*arrived);
+}
+
 Result<std::optional<Event>> Connection::take_frame(const amqp_frame_t& frame) {
   if (frame.frame_type == AMQP_FRAME_METHOD) return take_method(frame.payload.method);
   if (frame.frame_type == AMQP_FRAME_HEADER && partial_) return take_header(frame);

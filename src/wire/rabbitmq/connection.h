@@ -61,6 +61,8 @@ class Connection {
   // What the broker says next; unset: nothing within this time. Sends and expects heartbeats, also
   // without waiting.
   Result<std::optional<Event>> next(std::int64_t wait_ms);
+  // One message of a queue, for whoever has no consumer yet; unset: it is empty.
+  Result<std::optional<Arrived>> get_one(const std::string& queue);
   // Proves to the broker that we are here, for a time in which nothing is read.
   Status send_heartbeat();
 

@@ -59,10 +59,6 @@ void take_header(const amqp_table_entry_t& entry, Arrived& arrived, bool& has_ke
           std::clamp<std::int64_t>(*count, 0, std::numeric_limits<std::int32_t>::max()) + 1);
     return;
   }
-  if (name == "x-stream-offset") {
-    arrived.stream_offset = number_of(entry.value);
-    return;
-  }
   if (name == time_header) {
     if (const auto time_ms = number_of(entry.value)) {
       arrived.message.timestamp_ms = *time_ms;

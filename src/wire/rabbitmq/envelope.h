@@ -53,7 +53,6 @@ struct Arrived {
   Message message = {};
   std::uint64_t tag = 0;
   std::uint32_t attempt = 1;
-  std::optional<std::int64_t> stream_offset = std::nullopt;  // of a stream
 };
 
 // Takes what is ours out of the properties and the headers of a message. A routing key is the key

@@ -50,31 +50,43 @@ SourceTraits QueueSource::traits() const {
           .unacknowledged_max = looks() ? std::size_t{0} : address_.prefetch};
 }
 
-Status QueueSource::consume(Connection& connection) {
+Result<std::optional<Arrived>> QueueSource::consume(Connection& connection) {
   const std::string what = "consume the queue " + address_.queue;
+  auto first = connection.get_one(address_.queue);
+  if (!first) {
+    Error error = first.error();
+    // Its messages would be given from now on, and its count is not told.
+    if (error.text.find("stream") != std::string::npos && error.tag == "config")
+      error.text = address_.where() + " is a stream, which cannot be read like a queue";
+    return fail(std::move(error));
+  }
   const std::uint16_t prefetch = looks() ? 0 : address_.prefetch;  // 0: all that there is
   amqp_basic_qos(connection.get(), Connection::channel, 0, prefetch, 0);
   ONCE_TRY(connection.answered(what));
   amqp_basic_consume(connection.get(), Connection::channel, bytes_of(address_.queue),
                      amqp_empty_bytes, 0, 0, 0, amqp_empty_table);
-  return connection.answered(what);
+  ONCE_TRY(connection.answered(what));
+  return first;
 }
 
 Status QueueSource::connect() {
   auto connection = ONCE_TRY(Connection::open(address_, "source " + address_.queue, attempts_++));
+  std::optional<Arrived> first;
   if (!looks() || address_.looks) {
-    ONCE_TRY(consume(*connection));
+    first = ONCE_TRY(consume(*connection));
   } else {
     amqp_queue_declare(connection->get(), Connection::channel, bytes_of(address_.queue), 1, 0, 0, 0,
                        amqp_empty_table);
     ONCE_TRY(connection->answered("find the queue " + address_.queue));
   }
-  const std::lock_guard lock(mutex_);
-  if (left_) return fail(Remedy::stop, "away", address_.where() + ": the source was left");
-  ++session_;
-  connection_ = std::move(connection);
+  {
+    const std::lock_guard lock(mutex_);
+    if (left_) return fail(Remedy::stop, "away", address_.where() + ": the source was left");
+    ++session_;
+    connection_ = std::move(connection);
+  }
   heartbeat_at_ = Clock::now();
-  return {};
+  return first ? take(std::move(*first)) : Status{};
 }
 
 void QueueSource::disconnect() {
@@ -139,7 +151,7 @@ Result<Batch> QueueSource::poll(std::size_t count_max, std::int64_t wait_ms) {
 Status QueueSource::receive(std::size_t count_max, std::int64_t wait_ms) {
   const auto deadline = Clock::now() + std::chrono::milliseconds(wait_ms);
   while (arrived_bytes_ < arrived_bytes_max) {
-    const bool waits = count_max > 0 && arrived_.empty();
+    const bool waits = count_max > 0 && (arrived_.empty() || room() == 0);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     auto event = ONCE_TRY(connection_->next(waits ? std::max<std::int64_t>(left, 0) : 0));
     if (!event) break;
@@ -164,21 +176,24 @@ Status QueueSource::take(Event event) {
   auto* arrived = std::get_if<Arrived>(&event);
   if (arrived == nullptr) return {};
   empty_answers_ = 0;
-  if (arrived->stream_offset)
-    return fail(Remedy::stop, "config",
-                fmt::format("{} is a stream; read it with stream={} instead of queue={}",
-                            address_.where(), address_.queue, address_.queue));
   arrived_bytes_ += bytes_in(*arrived);
   arrived_.push_back(std::move(*arrived));
   return {};
 }
 
+// The broker does not count the message that came before the consumer.
+std::size_t QueueSource::room() const {
+  if (looks()) return arrived_.size();
+  return address_.prefetch - std::min<std::size_t>(address_.prefetch, unacknowledged_.size());
+}
+
 Batch QueueSource::batch_of(std::size_t count_max) {
   const auto memory = std::make_shared<Memory>();
-  const std::size_t count = std::min(count_max, arrived_.size());
+  const std::size_t count = std::min({count_max, arrived_.size(), room()});
   memory->messages.reserve(count);
   memory->headers.reserve(count);
   Batch batch;
+  if (count == 0) return batch;
   batch.partition = address_.queue;
   for (std::size_t i = 0; i < count; ++i) {
     arrived_bytes_ -= bytes_in(arrived_.front());

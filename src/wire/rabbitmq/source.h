@@ -54,12 +54,15 @@ class QueueSource final : public Source {
 
   bool looks() const { return purpose_ == Purpose::look; }
   Status connect();
-  Status consume(Connection& connection);
+  // The first message that there is, if any, comes by itself: a stream refuses to be read like
+  // that.
+  Result<std::optional<Arrived>> consume(Connection& connection);
   void disconnect();
   // Reads what has come, waiting for the first message; unset: nothing is wrong.
   Status receive(std::size_t count_max, std::int64_t wait_ms);
   Status take(Event event);
   Batch batch_of(std::size_t count_max);
+  std::size_t room() const;  // how many more may be handed out
   Result<bool> is_empty();
   // The tags of these deliveries that are ours, of this session and not settled, in order.
   std::vector<std::uint64_t> unsettled(std::span<const Delivery> deliveries);

@@ -42,7 +42,7 @@ struct Address {
   // Only of a source.
   std::string share;
   std::uint32_t expiry_s = 6 * 24 * 3600;  // for how long the broker keeps the session
-  std::uint16_t prefetch = 1000;           // unacknowledged messages
+  std::uint16_t prefetch = 2000;           // unacknowledged messages: two usual batches
   bool stop_at_end = false;
   bool takes_retained = true;
   bool own_headers_only = false;

@@ -15,6 +15,7 @@ namespace once {
 //
 //   file:DIR/TOPIC        the embedded log           (source, sink; ?end=stop bounds a source)
 //   kafka://HOST:PORT/TOPIC   a topic of Kafka     (source with ?group=..., sink)
+//   mqtt://HOST:PORT/TOPIC    a topic of MQTT, or a filter of them (source with ?client=..., sink)
 //   pulsar://HOST:PORT/TOPIC  a topic of Pulsar   (source with ?subscription=..., sink)
 //   sqlite:PATH           an SQLite database         (store)
 //   postgresql://...      a PostgreSQL database, as libpq takes it (store)

@@ -40,11 +40,11 @@ Result<std::shared_ptr<Connection>> Client::connection(const Endpoint& server,
   return known = *opened;
 }
 
-// Any of the servers of the address.
-Result<std::shared_ptr<Connection>> Client::service() {
+// Any of the servers of the address; where they are proxies, with a broker behind it.
+Result<std::shared_ptr<Connection>> Client::service(const std::string& behind_proxy) {
   Result<std::shared_ptr<Connection>> last = fail(Remedy::stop, "url", "no server is named");
   for (const Endpoint& server : address_.hosts) {
-    last = connection(server, {});
+    last = connection(server, behind_proxy);
     if (last || last.error().remedy == Remedy::stop) return last;
   }
   return last;
@@ -78,7 +78,6 @@ Result<std::vector<std::string>> Client::topics_of_namespace() {
 
 Result<std::shared_ptr<Connection>> Client::connection_for(const std::string& topic) {
   std::shared_ptr<Connection> asked = ONCE_TRY(service());
-  const Endpoint entrance = address_.hosts.front();
   bool authoritative = false;
   for (int i = 0; i < redirects_max; ++i) {
     const std::uint64_t request = asked->next_number();
@@ -88,7 +87,7 @@ Result<std::shared_ptr<Connection>> Client::connection_for(const std::string& to
     const Command& found = answer.command;
     const std::string_view url = address_.tls ? found.url_tls : found.url;
     const Endpoint broker = ONCE_TRY(endpoint_in(url, asked->name()));
-    asked = found.through_proxy ? ONCE_TRY(connection(entrance, shown_endpoint(broker)))
+    asked = found.through_proxy ? ONCE_TRY(service(shown_endpoint(broker)))
                                 : ONCE_TRY(connection(broker, {}));
     if (found.response == lookup_connect) return asked;
     authoritative = found.authoritative;

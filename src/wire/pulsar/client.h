@@ -40,7 +40,7 @@ class Client {
  private:
   using Key = std::pair<Endpoint, std::string>;  // a server, and the broker behind it
 
-  Result<std::shared_ptr<Connection>> service();
+  Result<std::shared_ptr<Connection>> service(const std::string& behind_proxy = {});
   Result<std::shared_ptr<Connection>> connection(const Endpoint& server,
                                                  const std::string& behind_proxy);
 

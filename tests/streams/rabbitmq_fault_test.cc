@@ -275,9 +275,10 @@ TEST(RabbitNetwork, publishes_that_are_cut_at_any_byte_lose_nothing) {
   Random random(3);
   constexpr int rounds = 40;
   for (int round = 0; round < rounds; ++round) {
-    proxy.arm({.match = fmt::format(R"("number": {})", round * 10 + random.below(10)),
-               .client_bytes = random.below(400),
-               .answer_bytes = random.below(30)});
+    proxy.arm(
+        {.match = fmt::format(R"("number": {})", round * 10 + static_cast<int>(random.below(10))),
+         .client_bytes = random.below(400),
+         .answer_bytes = random.below(30)});
     send_for_certain(*sink, messages(round * 10, round * 10 + 10));
   }
   const auto counts = all_in(url);
@@ -285,7 +286,7 @@ TEST(RabbitNetwork, publishes_that_are_cut_at_any_byte_lose_nothing) {
   Shop shop(url);
   send_for_certain(*sink, messages(0, rounds * 10));
   shop.start();
-  EXPECT_TRUE(shop.wait_for(rounds * 10));
+  EXPECT_TRUE(shop.wait_for(std::size_t{rounds} * 10));
   EXPECT_TRUE(shop.stop());
   EXPECT_EQ(most_of(shop.effects()), 1);
 }

@@ -36,6 +36,17 @@ struct Cancelled {};
 
 using Event = std::variant<Arrived, Returned, Confirmed, Cancelled>;
 
+// A message of which not all frames have come.
+struct Partial {
+  Arrived arrived = {};
+  std::string exchange = {};
+  std::string routing_key = {};
+  bool redelivered = false;
+  std::optional<std::string> returned = std::nullopt;  // why
+  std::uint64_t body_bytes = 0;
+  std::string body = {};
+};
+
 // A connection to a broker with one channel. For one thread at a time, except `shut`. It is good
 // until the first error of any of its functions; what was on its way then is not known.
 class Connection {
@@ -86,17 +97,6 @@ class Connection {
   Result<std::optional<Event>> take_method(const amqp_method_t& method);
   Result<std::optional<Event>> take_header(const amqp_frame_t& frame);
   std::optional<Event> take_whole();
-
-  // A message of which not all frames have come.
-  struct Partial {
-    Arrived arrived = {};
-    std::string exchange = {};
-    std::string routing_key = {};
-    bool redelivered = false;
-    std::optional<std::string> returned = std::nullopt;  // why
-    std::uint64_t body_bytes = 0;
-    std::string body = {};
-  };
 
   const std::string where_;
   const bool tls_;

@@ -30,7 +30,7 @@ run: build
 test:
 	@tools/install_packages.sh build test servers
 	@cmake --preset release $(QUIET) -DONCE_TESTS=ON
-	@cmake --build build -j $(JOBS)
+	@tools/server.py fetch & cmake --build build -j $(JOBS); built=$$?; wait; exit $$built
 	@tools/run_tests.py build -j $(TEST_JOBS)
 
 ## The suites under ASan+UBSan (with clang: the second compiler) and under TSan, and the fuzzers.

@@ -10,6 +10,7 @@ on the loopback address, as an unprivileged user when we are root.
     tools/server.py freeze|thaw --dir DIR
     tools/server.py fill|free --dir DIR
     tools/server.py url --dir DIR
+    tools/server.py fetch
 
 `start` makes the data directory when it is new, waits until the server answers and prints its URL
 for --store. The server listens on one address, 127.0.0.1 or --host (for example ::1). `kill` is
@@ -20,7 +21,8 @@ to the last byte and `free` relieves. With --tls the server has a certificate th
 DIR/tls/ca.pem vouches for, and DIR/tls/other_ca.pem does not; Kafka then also asks for the user and
 the password of the URL (SCRAM or PLAIN), and Pulsar for the token in it. DIR/ctl is the rabbitmqctl
 of a server of RabbitMQ. With --locale the server runs under that locale, which is compiled for it
-alone (Debian's package "locales" has the sources). Exit codes: 0 done, 1 failed, 77 this machine
+alone (Debian's package "locales" has the sources). `fetch` gets the jars of the servers that need
+some, which `start` does too. Exit codes: 0 done, 1 failed, 77 this machine
 does not have the server.
 """
 import argparse
@@ -29,9 +31,20 @@ import signal
 import sys
 
 from servers import KINDS, load
+from servers.java import JavaServer
 from servers.process import is_alive, children_of, send, end
 from servers.server import (LOOPBACK, MISSING, Failed, Missing, free_port, make_certificates,
                             make_locale)
+
+
+def fetch():
+    for kind in KINDS.values():
+        if issubclass(kind, JavaServer):
+            try:
+                kind.jars()
+            except (Failed, Missing) as failure:  # the tests that need it say so, too
+                print(f"server: {kind.name}: {failure}", file=sys.stderr)
+    return 0
 
 
 def start(options):
@@ -56,9 +69,9 @@ def start(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["start", "stop", "kill", "restart", "remove", "status",
-                                           "freeze", "thaw", "fill", "free", "url"])
+                                           "freeze", "thaw", "fill", "free", "url", "fetch"])
     parser.add_argument("kind", nargs="?", choices=sorted(KINDS))
-    parser.add_argument("--dir", required=True)
+    parser.add_argument("--dir")
     parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS")
     parser.add_argument("--port", type=int)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
@@ -66,6 +79,10 @@ def main():
     parser.add_argument("--tls", action="store_true")
     parser.add_argument("--locale", metavar="NAME")
     options = parser.parse_args()
+    if options.action == "fetch":
+        return fetch()
+    if not options.dir:
+        parser.error("--dir is required")
     options.dir = os.path.abspath(options.dir)
     if options.action == "start" and not options.kind:
         known = os.path.exists(os.path.join(options.dir, "server.json"))

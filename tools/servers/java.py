@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that run on the JVM."""
+import fcntl
 import hashlib
 import os
 import tempfile
@@ -22,15 +23,18 @@ class JavaServer(Server):
         if os.stat(cache).st_uid != os.geteuid():
             raise Failed(f"{cache} belongs to somebody else; remove it")
         kept = os.path.join(cache, f"{cls.name}-{version}")
-        if not os.path.isdir(kept):
-            with tempfile.TemporaryDirectory(dir=cache) as fetched:
-                lib = os.path.join(fetched, "lib")
-                run([program("mvn"), "-q", "-B", "-f", pom, "dependency:copy-dependencies",
-                     f"-DoutputDirectory={lib}", "-DincludeScope=runtime"])
-                os.chmod(lib, 0o755)
-                try:
-                    os.rename(lib, kept)
-                except OSError:
-                    if not os.path.isdir(kept):  # else another has just done the same
-                        raise
+        # One fetches, the others wait.
+        with open(kept + ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.isdir(kept):
+                cls.fetch(pom, cache, kept)
         return os.path.join(kept, "*")
+
+    @staticmethod
+    def fetch(pom, cache, kept):
+        with tempfile.TemporaryDirectory(dir=cache) as fetched:
+            lib = os.path.join(fetched, "lib")
+            run([program("mvn"), "-q", "-B", "-f", pom, "dependency:copy-dependencies",
+                 f"-DoutputDirectory={lib}", "-DincludeScope=runtime"])
+            os.chmod(lib, 0o755)
+            os.rename(lib, kept)

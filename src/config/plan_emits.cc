@@ -287,9 +287,10 @@ Result<EmitTarget> parse_target(TomlFile& file, const toml::node& node, std::str
   if (has_written_secret(literal->get()))
     return file.refuse(
         place_of(node),
-        fmt::format("{} has a password, and the store keeps the URL as it is written; write "
-                    "${{VARIABLE}} or ${{file:PATH}} for it, or name a file (properties=FILE)",
-                    what));
+        fmt::format(
+            "{} has a password, and the store keeps the URL as it is written; write "
+            "${{VARIABLE}} or ${{file:PATH}} for it, or for Kafka name a file (properties=FILE)",
+            what));
   EmitTarget made;
   made.place = place_of(node);
   made.to = ONCE_TRY(file.expanded(literal->get(), place_of(node)));

@@ -50,7 +50,7 @@ Json json_of(const audit::BridgeReport& report, std::size_t parked) {
 }
 
 Json json_of_bridge_without_audit(std::size_t parked) {
-  return {{"compared", false}, {"parked", parked}, {"ok", parked == 0}};
+  return {{"compared", false}, {"parked", parked}, {"ok", true}};
 }
 
 }  // namespace once::operate

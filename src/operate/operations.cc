@@ -6,13 +6,16 @@
 #include <string_view>
 #include <utility>
 
+#include "operate/set_aside.h"
+
 namespace once::operate {
 namespace {
 
 // What no person has asked for.
 bool is_automatic(const OperationRecord& record) {
   constexpr std::array<std::string_view, 4> actions{"take", "park", "forget", "migrate"};
-  return std::find(actions.begin(), actions.end(), record.action) != actions.end();
+  return std::find(actions.begin(), actions.end(), record.action) != actions.end() &&
+         !record.reason.starts_with(by_hand_prefix);
 }
 
 }  // namespace

@@ -174,8 +174,11 @@ Result<ParkChange> plan_replay(Books& books, const ParkSelection& selection,
   const Url url = ONCE_TRY(parse_url(to));
   if (holds_secret(url))
     return fail_usage(
-        "--to has a password, and the store keeps the URL until the messages are sent; put user "
-        "and password into a file that the URL names (properties=FILE)");
+        "--to has a password, and the store keeps the URL until the messages are sent. For Kafka, "
+        "put user and password into a file that the URL names (properties=FILE). For other "
+        "brokers, "
+        "send them from a dead-letter topic with once consume and once produce, or replay them "
+        "into a file: topic and copy that with once bridge, which keeps no password");
   ParkChange change = ONCE_TRY(change_of(ParkChange::Action::replay, books, selection));
   change.to = absolute_url(to);  // what stays in the outbox is sent from any directory
   change.detour = detour_of(change.messages, url);

@@ -109,7 +109,7 @@ Result<SetAside> set_aside(Source& source, Store& store, const PipelineOptions& 
   if (const std::string why = obstacle_of(verdicts.front(), *id); !why.empty())
     return not_set_aside(request, why);
   transaction->on_behalf_of(0);
-  const std::string reason = "by hand: " + request.reason;
+  const std::string reason = std::string(by_hand_prefix) + request.reason;
   ONCE_TRY(transaction->settle(delivery, parked(reason)));
   if (!options.park_to.empty())
     ONCE_TRY(transaction->enqueue(options.park_to,

@@ -7,10 +7,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "operate/json.h"
 
 namespace once::operate {
+
+// How the reason of what a person has parked begins.
+inline constexpr std::string_view by_hand_prefix = "by hand: ";
 
 // A message that a pipeline has not handled yet, and is not to handle.
 struct SetAsideRequest {

@@ -4,9 +4,17 @@
 #include <fmt/format.h>
 
 #include "model/message_view.h"
+#include "model/random.h"
 
 namespace once {
 namespace {
+
+// Where a session counts its deliveries anew, the offset names another message in the next one.
+std::string made_id(const Delivery& delivery, std::string_view source) {
+  const std::string place =
+      delivery.session == 0 ? fmt::format("{}", delivery.offset) : random_identity();
+  return fmt::format("{}/{}/{}", source, delivery.partition, place);
+}
 
 std::string header_named(std::string_view name) {
   return fmt::format("{}{}", parked_header_prefix, name);
@@ -16,8 +24,7 @@ std::string header_named(std::string_view name) {
 
 Message dead_letter_of(const Delivery& delivery, const ParkedFacts& facts) {
   Message copy = message_of(delivery);
-  if (copy.id.empty())
-    copy.id = fmt::format("{}/{}/{}", facts.source, delivery.partition, delivery.offset);
+  if (copy.id.empty()) copy.id = made_id(delivery, facts.source);
   std::erase_if(copy.headers,
                 [](const Header& header) { return header.name.starts_with(parked_header_prefix); });
   const auto add = [&](std::string_view name, std::string value) {

@@ -18,8 +18,9 @@ struct ParkedFacts {
 
 // The copy of a parked message for the dead-letter topic: id, key, body, headers and timestamp as
 // they were, and headers that say why it was parked and where it came from. Those of an earlier
-// time are replaced. A message without an id gets its coordinates as id, so that a reader of the
-// topic can tell copies from other messages.
+// time are replaced. A message without an id gets one of its own, so that a reader of the topic can
+// tell copies from other messages: its coordinates, or a random one where these are those of a
+// session.
 [[nodiscard]] Message dead_letter_of(const Delivery& delivery, const ParkedFacts& facts);
 
 // Whether a delivery is such a copy, made by a pipeline of this scope.

@@ -175,5 +175,21 @@ TEST_F(DeadLetterTest, a_pipeline_does_not_park_to_the_topic_it_reads) {
   EXPECT_NE(refused.error().text.find("without end"), std::string::npos);
 }
 
+// Each session of a queue counts from one: two messages may not become one for a reader.
+TEST(DeadLetter, without_an_id_of_a_session_never_shares_its_id) {
+  const ParkedFacts facts{.reason = "no id", .tag = "no_id", .scope = "shop", .source = "queue"};
+  Delivery delivery;
+  delivery.partition = "orders";
+  delivery.offset = 1;
+  EXPECT_EQ(dead_letter_of(delivery, facts).id, "queue/orders/1");
+  delivery.session = 1;
+  const std::string first = dead_letter_of(delivery, facts).id;
+  const std::string second = dead_letter_of(delivery, facts).id;
+  EXPECT_TRUE(first.starts_with("queue/orders/")) << first;
+  EXPECT_NE(first, second);
+  delivery.id = "order-1";
+  EXPECT_EQ(dead_letter_of(delivery, facts).id, "order-1");
+}
+
 }  // namespace
 }  // namespace once

@@ -137,8 +137,8 @@ Status verify_retention(const SourceTraits& source, const PipelineOptions& optio
   return refuse(fmt::format(
       "ids are remembered for {} ms, but the source {} can bring a message back {}. This would "
       "break it: message M takes effect; its ack is lost; its id is forgotten after {} ms; M is "
-      "delivered again and nobody knows it. Set retention_ms to at least the longest redelivery "
-      "path, or to -1 to remember for ever",
+      "delivered again and nobody knows it. Set retention_ms (run.retention in a file) to at least "
+      "the longest redelivery path, or to -1 (\"forever\") to remember for ever",
       options.retention_ms, source.name, path, options.retention_ms));
 }
 

@@ -88,6 +88,24 @@ TEST_F(RunPark, a_secret_that_an_error_quotes_is_in_no_reason_no_row_and_no_copy
 
 // With its headers the copy is larger than the topic takes. It is set aside in the outbox, the
 // message stays parked in the store, and what comes behind it is not held up.
+TEST_F(RunPark, by_hand_passes_one_message_and_is_in_the_log_of_operations) {
+  send(line("deposit-1", "ann", 1) + line("deposit-2", "ann", 2) + line("deposit-3", "ann", 4));
+  const std::vector<std::string> add{"park",     "add", write(file()), "--partition", "deposits/0",
+                                     "--offset", "1",   "--reason",    "ticket 812"};
+  const Answer added = run_once(add);
+  ASSERT_EQ(added.exit_code, 0) << added.err;
+  EXPECT_NE(run_once(add).exit_code, 0);  // it is settled
+  ASSERT_EQ(run(file()).exit_code, 0);
+  EXPECT_EQ(sql("SELECT CAST(id AS TEXT) FROM once_parked"), Lines{"deposit-2"});
+  const auto copies = dead();
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0]["id"], "deposit-2");
+  EXPECT_EQ(header(copies[0], "once-parked-reason"), "by hand: ticket 812");
+  const std::vector<std::string> logged = run_once({"operations", "--store", store()}).lines();
+  ASSERT_FALSE(logged.empty());
+  EXPECT_NE(logged.back().find("ticket 812"), std::string::npos) << logged.back();
+}
+
 TEST_F(RunPark, a_copy_that_the_topic_never_accepts_holds_up_nobody) {
   constexpr std::size_t nearly_too_large = (16u << 20) - 200;
   send(std::string(nearly_too_large, 'x') + "\n" + line("deposit-1", "nobody", 1) +

@@ -200,6 +200,10 @@ Error Lane::named(Error error, const Item& item) const {
   if (item.deferred())
     error.text += fmt::format("; {} gives this message up, which waits in the store",
                               drop_hint(item, "it cannot be handled"));
+  else if (item.delivery.session != 0)  // its offset means nothing to the next session
+    error.text +=
+        "; if only this message is to blame, it is parked as soon as another one has passed the "
+        "statement; or take it out of the queue with the broker's own tools";
   else
     error.text += fmt::format("; if only this message is to blame, {} parks it",
                               hint({"park", "add", "FILE", "--partition", item.delivery.partition,

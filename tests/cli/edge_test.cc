@@ -178,9 +178,15 @@ TEST_F(EdgeTerminal, names_of_files_and_scopes_are_shown_and_not_obeyed) {
   const std::string file = scratch_.path("p" + evil_ + ".toml");
   expect_harmless(run_once({"run", file, "-o", "json"}).err);
   const std::string store = "sqlite:" + scratch_.path("s" + evil_ + ".db");
-  std::ofstream(file) << "scope = \"s\\u001b\\u009b\\u202e\\u200b\"\n[source]\nurl = \"" << url_
-                      << "?end=stop\"\nid = \"carried\"\n[store]\nurl = \"sqlite:"
-                      << scratch_.path("s.db") << "\"\n[[do]]\nsql = \"SELECT 1\"\n";
+  const auto write = [&](const std::string& scope) {
+    std::ofstream(file) << "scope = \"" << scope << "\"\n[source]\nurl = \"" << url_
+                        << "?end=stop\"\nid = \"carried\"\n[store]\nurl = \"sqlite:"
+                        << scratch_.path("s.db") << "\"\n[[do]]\nsql = \"SELECT 1\"\n";
+  };
+  write("s\\u001b\\u009b\\u202e\\u200b");  // no command could name it
+  const Answer refused = run_once({"run", file});
+  EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  write("s\\u202e\\u200b");
   const Answer check = run_once({"run", file, "--check"});
   EXPECT_EQ(check.exit_code, 0) << check.err;
   const Answer ran = run_once({"run", file});
@@ -191,7 +197,7 @@ TEST_F(EdgeTerminal, names_of_files_and_scopes_are_shown_and_not_obeyed) {
       run_once({"trace", "i" + evil_, "--store", "sqlite:" + scratch_.path("s.db")});
   EXPECT_EQ(traced.exit_code, 0) << traced.err;
   for (const Answer& answer :
-       {check, ran, listed, traced, run_once({"trace", evil_, "--store", store}),
+       {refused, check, ran, listed, traced, run_once({"trace", evil_, "--store", store}),
         run_once({"nonsense" + evil_}), run_once({"topic", "show", store})}) {
     expect_harmless(answer.out);
     expect_harmless(answer.err);

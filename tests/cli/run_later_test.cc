@@ -77,7 +77,7 @@ TEST_F(RunLater, what_is_dropped_is_never_handled) {
       run_once({"later", "drop", "--all", "--store", store(), "--reason", "a test", "-o", "json"});
   ASSERT_EQ(dropped.exit_code, 0) << dropped.err;
   EXPECT_EQ(dropped.json()["count"], 1);
-  EXPECT_EQ(run_once({"later", "drop", "1", "--store", store(), "--reason", "x"}).exit_code, 3);
+  EXPECT_EQ(run_once({"later", "drop", "1", "--store", store(), "--reason", "x"}).exit_code, 8);
   sql("INSERT INTO account VALUES ('carl', 0)");
   send(line("deposit-1", "carl", 5));
   ASSERT_EQ(run(file("12h")).exit_code, 0);

@@ -171,7 +171,7 @@ TEST_F(Bridge, with_an_id_rule_what_was_sent_twice_is_copied_once) {
 TEST_F(Bridge, ids_that_the_destination_had_before_are_doubled_and_no_success) {
   send(from_, 0, 3);
   send(to_, 0, 2);
-  const Answer answer = bridge({"--id", "json:/order"});
+  const Answer answer = bridge({"--id", "carried"});
   EXPECT_EQ(answer.exit_code, 1) << answer.out << answer.err;
   EXPECT_EQ(answer.json()["doubled"], 2);
   EXPECT_EQ(answer.json()["missing"], 0);

@@ -324,6 +324,8 @@ TEST(RabbitBroker, that_is_killed_under_load_loses_and_doubles_nothing) {
   constexpr int count = 2000;
   // RabbitMQ 3.10 finds no leader for a quorum queue that is killed within a second of its birth.
   const std::string url = new_rabbitmq_queue("classic");
+  // RabbitMQ has confirmed the queue, and writes it to its file up to two seconds later.
+  std::this_thread::sleep_for(std::chrono::seconds(3));
   Shop shop(url + "&prefetch=50");
   shop.start();
   const auto sink = sink_to(url);

@@ -74,7 +74,8 @@ TEST_F(Completion, zsh_reads_its_script) {
 TEST_F(Completion, fish_offers_commands_flags_and_values) {
   const std::string fish = "HOME=" + scratch_.directory() + " fish --no-config -c 'source " +
                            script("fish") + "; complete -C \"";
-  EXPECT_EQ(output_of(fish + "once par\"'"), "park\tParked messages: list, show, add, replay, drop\n");
+  EXPECT_EQ(output_of(fish + "once par\"'"),
+            "park\tParked messages: list, show, add, replay, drop\n");
   EXPECT_NE(output_of(fish + "once park re\"'").find("resume\t"), std::string::npos);
   EXPECT_NE(output_of(fish + "once consume -o \"'").find("jsonl"), std::string::npos);
   EXPECT_NE(output_of(fish + "once park replay --rea\"'").find("--reason"), std::string::npos);

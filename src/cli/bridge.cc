@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <once/open.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "audit/bridge_audit.h"
 #include "audit/read_to_end.h"
@@ -21,6 +24,7 @@
 #include "model/message_view.h"
 #include "model/sha256.h"
 #include "open/look.h"
+#include "open/shared_topic.h"
 #include "operate/audit_json.h"
 #include "operate/outbox.h"
 #include "operate/paced_source.h"
@@ -39,11 +43,27 @@ struct BridgeFlags {
   RunningFlags running;
 };
 
+// The topics of a URL, whatever its parameters say beside them. A path stays relative, so that a
+// directory can be moved with the state in it.
+std::string place_of(const std::string& text) {
+  const auto url = parse_url(text);
+  if (!url) return text;  // refused when it is opened
+  const auto address = topic_address_of(text);
+  if (!address || address->brokers.empty())
+    return fmt::format("{}:{}", url->scheme,
+                       std::filesystem::path(url->path).lexically_normal().string());
+  std::vector<std::string> parts;
+  for (const Endpoint& broker : address->brokers)
+    parts.push_back(fmt::format("{}:{}", broker.host, broker.port));
+  for (const TopicAddress::Topic& topic : address->topics) parts.push_back(topic.name);
+  return fmt::format("{}:{}", url->scheme, fmt::join(parts, "\n"));
+}
+
 // The same after every restart, another for every pair of topics, and without their secrets.
 std::string scope_of(const BridgeFlags& flags) {
   Sha256 hash("bridge");
-  hash.field(flags.from);
-  hash.field(flags.to);
+  hash.field(place_of(flags.from));
+  hash.field(place_of(flags.to));
   return "bridge/" + to_hex(hash.digest128());
 }
 

@@ -180,6 +180,19 @@ TEST_F(Bridge, ids_that_the_destination_had_before_are_doubled_and_no_success) {
   EXPECT_EQ(count, 5u) << "all that was there, and each of the three once more";
 }
 
+TEST_F(Bridge, goes_on_however_the_parameters_and_paths_of_its_urls_are_written) {
+  send(from_, 0, 3);
+  ASSERT_EQ(bridge().exit_code, 0);
+  for (const std::string& from : {from_ + "?end=stop", "file:" + scratch_.path("./to/../from")}) {
+    const Answer again = run_once({"bridge", from, "file:" + scratch_.path("from/../to"), "--state",
+                                   "sqlite:" + scratch_.path("state.db"), "-o", "json"});
+    EXPECT_EQ(again.exit_code, 0) << from << again.out << again.err;
+    EXPECT_EQ(again.json()["copied"], 3);
+    EXPECT_EQ(again.json()["doubled"], 0);
+  }
+  EXPECT_EQ(content(to_), content(from_));
+}
+
 TEST_F(Bridge, its_audit_finds_what_is_missing_and_what_is_doubled) {
   send(from_, 0, 10);
   ASSERT_EQ(bridge().exit_code, 0);

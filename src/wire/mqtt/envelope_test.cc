@@ -77,7 +77,8 @@ TEST(MqttEnvelope, what_cannot_be_carried_is_refused) {
 }
 
 TEST(MqttEnvelope, of_3_1_1_there_is_only_the_body) {
-  const Outgoing made = Outgoing::make({.id = "x", .key = "k", .body = "b"}, Version::v3).value();
+  const Message message{.id = "x", .key = "k", .body = "b"};
+  const Outgoing made = Outgoing::make(message, Version::v3).value();
   EXPECT_TRUE(made.properties.empty());
   EXPECT_EQ(made.payload, "b");
 }

@@ -105,7 +105,7 @@ Result<std::size_t> MysqlTransaction::insert(Admission& admission, const Moment&
   auto& native = static_cast<MysqlConnection&>(connection());
   if (native.knows_bulk())
     return static_cast<std::size_t>(ONCE_TRY(native.run_bulk(
-        std::string(insert_into) + insert_row, values, values.size() / values_per_row)));
+        fmt::format("{}{}", insert_into, insert_row), values, values.size() / values_per_row)));
   return insert_rows(native, values);
 }
 

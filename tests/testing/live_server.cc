@@ -60,8 +60,11 @@ LiveServer::~LiveServer() {
 }
 
 LiveServer::Ran LiveServer::run(const std::string& arguments) const {
-  const std::string command = std::string(ONCE_SERVER_SCRIPT) + " " + arguments + " --dir " +
-                              scratch_.path("server") + " 2>&1";
+  std::string command = ONCE_SERVER_SCRIPT " ";
+  command += arguments;
+  command += " --dir ";
+  command += scratch_.path("server");
+  command += " 2>&1";
   FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("popen failed");
   Ran ran;

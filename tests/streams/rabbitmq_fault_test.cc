@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "model/message_view.h"
-#include "store/memory/memory.h"
+#include "streams/queue_shop.h"
 #include "streams/rabbitmq_home.h"
 #include "testing/chaos_proxy.h"
 #include "testing/random.h"
@@ -24,19 +24,9 @@ using std::chrono::steady_clock;
 
 constexpr auto patience = std::chrono::seconds(40);
 
-std::vector<Message> messages(int from, int to) {
-  std::vector<Message> made;
-  for (int i = from; i < to; ++i)
-    made.push_back({.id = fmt::format("order {}", i),
-                    .key = fmt::format("customer {}", i % 7),
-                    .body = fmt::format(R"({{"number": {}}})", i),
-                    .timestamp_ms = 1'700'000'000'000 + i});
-  return made;
-}
-
 std::set<std::string> ids(int from, int to) {
   std::set<std::string> wanted;
-  for (const Message& message : messages(from, to)) wanted.insert(message.id);
+  for (const Message& message : orders(from, to)) wanted.insert(message.id);
   return wanted;
 }
 
@@ -84,88 +74,21 @@ void control(const std::string& arguments) {
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 
-// A pipeline over a queue: how often each id took effect.
-class Shop {
- public:
-  explicit Shop(const std::string& url) : source_(source_of(url)) {
-    options_.scope = "shop";
-    options_.id = IdRule{};
-    options_.retention_ms = -1;
-    options_.batch_count_max = 20;
-    options_.retry.backoff_ms_max = 200;
-  }
-  ~Shop() { stop(); }
-
-  void start() {
-    pipeline_ =
-        Pipeline::make(*source_, store_,
-                       each([this](const Delivery& delivery, Transaction&) -> Result<Outcome> {
-                         const std::lock_guard lock(mutex_);
-                         ++effects_[std::string(delivery.id)];
-                         return applied();
-                       }),
-                       options_)
-            .value();
-    thread_ = std::thread([this] { ran_ = pipeline_->run(); });
-  }
-  Status stop() {
-    if (!thread_.joinable()) return ran_;
-    pipeline_->stop();
-    thread_.join();
-    return ran_;
-  }
-  std::map<std::string, int> effects() const {
-    const std::lock_guard lock(mutex_);
-    return effects_;
-  }
-  bool wait_for(std::size_t count) const {
-    const auto deadline = steady_clock::now() + patience;
-    while (effects().size() < count) {
-      if (steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return true;
-  }
-  Source& source() { return *source_; }
-
- private:
-  std::unique_ptr<Source> source_;
-  MemoryStore store_{system_clock()};
-  PipelineOptions options_;
-  mutable std::mutex mutex_;
-  std::map<std::string, int> effects_;  // guarded by mutex_
-  std::unique_ptr<Pipeline> pipeline_;
-  std::thread thread_;
-  Status ran_;
-};
-
-// Sends until it is told that all are there, as a producer does that must not lose any.
-void send_for_certain(Sink& sink, const std::vector<Message>& sent) {
-  const auto deadline = steady_clock::now() + patience;
-  while (true) {
-    const auto receipt = sink.append(0, {}, sent);
-    if (receipt) return;
-    ASSERT_TRUE(is_transient(receipt.error().remedy)) << receipt.error().text;
-    ASSERT_LT(steady_clock::now(), deadline) << receipt.error().text;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
 // --- The sink
 
 TEST(RabbitSink, a_message_that_no_queue_gets_is_named_and_the_others_arrive) {
   const std::string exchange = rabbitmq_server().url() + "?exchange=shop";
   const std::string queue = new_rabbitmq_queue("quorum", "&exchange=shop&routing_key=customer%203");
   const auto sink = sink_to(exchange);
-  const auto receipt = sink->append(0, {}, messages(0, 7));
+  const auto receipt = sink->append(0, {}, orders(0, 7));
   ASSERT_TRUE(receipt) << receipt.error().text;
   ASSERT_EQ(receipt->refused.size(), 6u);
   std::set<std::string> refused;
   for (const Refusal& one : receipt->refused) {
     EXPECT_EQ(one.why.tag, "unroutable");
     EXPECT_EQ(one.why.remedy, Remedy::park);
-    EXPECT_NE(one.why.text.find(messages(0, 7)[one.message].id), std::string::npos);
-    refused.insert(messages(0, 7)[one.message].id);
+    EXPECT_NE(one.why.text.find(orders(0, 7)[one.message].id), std::string::npos);
+    refused.insert(orders(0, 7)[one.message].id);
   }
   EXPECT_FALSE(refused.contains("order 3"));
   EXPECT_EQ(all_in(queue), (std::map<std::string, int>{{"order 3", 1}}));
@@ -174,9 +97,9 @@ TEST(RabbitSink, a_message_that_no_queue_gets_is_named_and_the_others_arrive) {
 TEST(RabbitSink, a_queue_that_is_gone_takes_no_message_and_blames_none) {
   const std::string url = new_rabbitmq_queue("quorum");
   const auto sink = sink_to(url);
-  ASSERT_TRUE(sink->append(0, {}, messages(0, 2)));
+  ASSERT_TRUE(sink->append(0, {}, orders(0, 2)));
   ASSERT_TRUE(rabbitmq_adapter().topics->remove(url));
-  const auto receipt = sink->append(0, {}, messages(2, 4));
+  const auto receipt = sink->append(0, {}, orders(2, 4));
   ASSERT_FALSE(receipt);
   EXPECT_EQ(receipt.error().remedy, Remedy::stop);
   EXPECT_EQ(receipt.error().tag, "missing");
@@ -187,7 +110,7 @@ TEST(RabbitSink, a_queue_that_is_gone_takes_no_message_and_blames_none) {
 
 TEST(RabbitSink, a_message_that_the_broker_finds_too_large_is_named_and_the_others_arrive) {
   const std::string url = new_rabbitmq_queue("quorum");
-  std::vector<Message> sent = messages(0, 6);
+  std::vector<Message> sent = orders(0, 6);
   sent[2].body->assign(3'000'000, 'x');
   sent[4].body->assign(3'000'001, 'x');
   sent[5].headers.push_back({"large", std::string(200'000, 'h')});
@@ -208,27 +131,27 @@ TEST(RabbitSink, a_message_that_the_broker_finds_too_large_is_named_and_the_othe
 TEST(RabbitSink, a_full_queue_says_what_it_has_taken_and_takes_more_later) {
   const std::string url = new_rabbitmq_queue("classic", "&max_length=5&overflow=reject-publish");
   const auto sink = sink_to(url);
-  ASSERT_TRUE(sink->append(0, {}, messages(0, 5)));
-  const auto full = sink->append(0, {}, messages(5, 7));
+  ASSERT_TRUE(sink->append(0, {}, orders(0, 5)));
+  const auto full = sink->append(0, {}, orders(5, 7));
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().remedy, Remedy::retry) << "nothing was appended";
   EXPECT_EQ(full.error().tag, "full");
   EXPECT_EQ(ids_of(all_in(url)), ids(0, 5));
-  ASSERT_TRUE(sink->append(0, {}, messages(5, 7)));
+  ASSERT_TRUE(sink->append(0, {}, orders(5, 7)));
   EXPECT_EQ(all_in(url), (std::map<std::string, int>{{"order 5", 1}, {"order 6", 1}}));
 }
 
 TEST(RabbitSink, a_broker_without_memory_takes_nothing_and_what_is_sent_later_is_there_once) {
   const std::string url = new_rabbitmq_queue("classic");
   const auto sink = sink_to(url);
-  ASSERT_TRUE(sink->append(0, {}, messages(0, 1)));
+  ASSERT_TRUE(sink->append(0, {}, orders(0, 1)));
   control("eval 'rabbit_alarm:set_alarm({{resource_limit, memory, node()}, []}).'");
   // The broker says so when it is sent the first message.
   Status told;
   int sent = 1;
   const auto deadline = steady_clock::now() + patience;
   while (told && steady_clock::now() < deadline) {
-    const auto receipt = sink->append(0, {}, messages(sent, sent + 1));
+    const auto receipt = sink->append(0, {}, orders(sent, sent + 1));
     if (receipt)
       ++sent;
     else
@@ -237,11 +160,11 @@ TEST(RabbitSink, a_broker_without_memory_takes_nothing_and_what_is_sent_later_is
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().tag, "blocked");
   EXPECT_NE(told.error().text.find("memory"), std::string::npos) << told.error().text;
-  const auto again = sink->append(0, {}, messages(100, 101));
+  const auto again = sink->append(0, {}, orders(100, 101));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().remedy, Remedy::retry) << "nothing is sent while it is blocked";
   control("eval 'rabbit_alarm:clear_alarm({resource_limit, memory, node()}).'");
-  send_for_certain(*sink, messages(sent, 20));
+  send_for_certain(*sink, orders(sent, 20));
   const auto counts = all_in(url);
   EXPECT_EQ(ids_of(counts), ids(0, 20));
   EXPECT_LE(most_of(counts), 2);
@@ -254,12 +177,12 @@ TEST(RabbitNetwork, a_confirm_that_is_lost_leaves_a_copy_of_the_same_id_and_one_
   ChaosProxy proxy(rabbitmq_server().port());
   const auto sink = sink_to(with_port(url, proxy.port()));
   proxy.arm({.match = R"("number": 4})", .client_bytes = std::nullopt, .answer_bytes = 0});
-  const auto unknown = sink->append(0, {}, messages(0, 5));
+  const auto unknown = sink->append(0, {}, orders(0, 5));
   ASSERT_TRUE(proxy.fired());
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().remedy, Remedy::recheck);
-  send_for_certain(*sink, messages(0, 5));
-  Shop shop(url);
+  send_for_certain(*sink, orders(0, 5));
+  QueueShop shop(source_of(url));
   shop.start();
   EXPECT_TRUE(shop.wait_for(5));
   EXPECT_TRUE(shop.stop());
@@ -279,12 +202,12 @@ TEST(RabbitNetwork, publishes_that_are_cut_at_any_byte_lose_nothing) {
         {.match = fmt::format(R"("number": {})", round * 10 + static_cast<int>(random.below(10))),
          .client_bytes = random.below(400),
          .answer_bytes = random.below(30)});
-    send_for_certain(*sink, messages(round * 10, round * 10 + 10));
+    send_for_certain(*sink, orders(round * 10, round * 10 + 10));
   }
   const auto counts = all_in(url);
   EXPECT_EQ(ids_of(counts), ids(0, rounds * 10));
-  Shop shop(url);
-  send_for_certain(*sink, messages(0, rounds * 10));
+  QueueShop shop(source_of(url));
+  send_for_certain(*sink, orders(0, rounds * 10));
   shop.start();
   EXPECT_TRUE(shop.wait_for(std::size_t{rounds} * 10));
   EXPECT_TRUE(shop.stop());
@@ -297,9 +220,9 @@ TEST(RabbitNetwork, publishes_that_are_cut_at_any_byte_lose_nothing) {
 TEST(RabbitNetwork, deliveries_and_acks_that_are_cut_have_one_effect_each) {
   constexpr int count = 3000;
   const std::string url = new_rabbitmq_queue("quorum");
-  ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, count)));
+  ASSERT_TRUE(sink_to(url)->append(0, {}, orders(0, count)));
   ChaosProxy proxy(rabbitmq_server().port());
-  Shop shop(with_port(url, proxy.port()) + "&prefetch=100");
+  QueueShop shop(source_of(with_port(url, proxy.port()) + "&prefetch=100"));
   shop.start();
   Random random(5);
   const std::string ack("\x00\x3c\x00\x50", 4);  // basic.ack
@@ -326,11 +249,11 @@ TEST(RabbitBroker, that_is_killed_under_load_loses_and_doubles_nothing) {
   const std::string url = new_rabbitmq_queue("classic");
   // RabbitMQ has confirmed the queue, and writes it to its file up to two seconds later.
   std::this_thread::sleep_for(std::chrono::seconds(3));
-  Shop shop(url + "&prefetch=50");
+  QueueShop shop(source_of(url + "&prefetch=50"));
   shop.start();
   const auto sink = sink_to(url);
   std::thread producer([&] {
-    for (int i = 0; i < count; i += 50) send_for_certain(*sink, messages(i, i + 50));
+    for (int i = 0; i < count; i += 50) send_for_certain(*sink, orders(i, i + 50));
   });
   EXPECT_TRUE(shop.wait_for(200));
   rabbitmq_server().kill();
@@ -358,7 +281,7 @@ TEST(RabbitSource, a_queue_that_is_deleted_under_its_consumer_is_missing) {
 // Otherwise its messages would be passed over without a word.
 TEST(RabbitSource, a_stream_is_refused_by_name) {
   const std::string url = new_rabbitmq_queue("stream");
-  ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, 3)));
+  ASSERT_TRUE(sink_to(url)->append(0, {}, orders(0, 3)));
   const auto source = rabbitmq_adapter().source(url + "&end=stop");
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().remedy, Remedy::stop);
@@ -368,7 +291,7 @@ TEST(RabbitSource, a_stream_is_refused_by_name) {
 
 TEST(RabbitSource, a_pipeline_that_is_full_keeps_its_connection) {
   const std::string url = new_rabbitmq_queue("classic");
-  ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, 3)));
+  ASSERT_TRUE(sink_to(url)->append(0, {}, orders(0, 3)));
   const auto source = source_of(url + "&heartbeat=1");
   std::vector<Delivery> held;
   std::vector<Batch> batches;
@@ -387,7 +310,7 @@ TEST(RabbitSource, a_pipeline_that_is_full_keeps_its_connection) {
 
 TEST(RabbitSource, a_broker_that_hangs_is_away_and_comes_back) {
   const std::string url = new_rabbitmq_queue("classic");
-  ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, 3)));
+  ASSERT_TRUE(sink_to(url)->append(0, {}, orders(0, 3)));
   ChaosProxy proxy(rabbitmq_server().port());
   const auto source =
       source_of(with_port(url, proxy.port()) + "&heartbeat=1&connection_timeout=300");
@@ -412,7 +335,7 @@ TEST(RabbitSource, a_broker_that_hangs_is_away_and_comes_back) {
 
 TEST(RabbitSource, that_is_left_ends_its_wait_and_gives_back_what_it_had) {
   const std::string url = new_rabbitmq_queue("classic");
-  ASSERT_TRUE(sink_to(url)->append(0, {}, messages(0, 3)));
+  ASSERT_TRUE(sink_to(url)->append(0, {}, orders(0, 3)));
   const auto source = source_of(url);
   std::size_t taken = 0;
   while (taken < 3) taken += source->poll(10, 50)->deliveries.size();

@@ -313,8 +313,10 @@ Status require_parameters(const Url& url, std::span<const std::string_view> know
     if (known.empty())
       return fail_url(
           fmt::format("\"{}:\" has no parameter \"{}\"; it takes none here", url.scheme, name));
-    return fail_url(fmt::format("\"{}:\" has no parameter \"{}\" here; known: {}", url.scheme, name,
-                                fmt::join(known, ", ")));
+    const std::string_view guess = nearest(name, known);
+    return fail_url(fmt::format("\"{}:\" has no parameter \"{}\" here{}{}{}; known: {}", url.scheme,
+                                name, guess.empty() ? "" : ", did you mean \"", guess,
+                                guess.empty() ? "" : "\"?", fmt::join(known, ", ")));
   }
   return {};
 }

@@ -67,7 +67,7 @@ std::string shown_endpoint(const Endpoint& endpoint);
 Status require_scheme(const Url& url, std::span<const std::string_view> known,
                       std::string_view purpose);
 
-// Refuses a parameter that is not in `known`.
+// Refuses a parameter that is not in `known`; the error names the nearest one.
 Status require_parameters(const Url& url, std::span<const std::string_view> known);
 
 // The one of `known` that is most like `word`, or an empty view when none is.

@@ -76,17 +76,13 @@ Status set_parameter(Address& address, const std::string& name, const std::strin
   return {};
 }
 
-Status check_known(const std::string& name, Role role) {
+std::vector<std::string_view> known_parameters(Role role) {
   std::vector<std::string_view> known;
   if (role != Role::sink) known.assign(source_parameters.begin(), source_parameters.end());
   if (role == Role::sink || role == Role::topic)
     for (const std::string_view one : sink_parameters)
       if (std::find(known.begin(), known.end(), one) == known.end()) known.push_back(one);
-  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
-  const std::string_view guess = nearest(name, known);
-  return refuse(fmt::format("mqtt: has no parameter \"{}\" here{}{}{}; known: {}", name,
-                            guess.empty() ? "" : ", did you mean \"", guess,
-                            guess.empty() ? "" : "\"?", fmt::join(known, ", ")));
+  return known;
 }
 
 // "+" is a whole level, and "#" the last one.
@@ -159,10 +155,8 @@ Result<Address> Address::parse(std::string_view text, Role role) {
   if (!is_text(address.user)) return refuse("the user is not a text (UTF-8)");
   if (address.password.size() > text_bytes_max) return refuse("the password is too long");
   ONCE_TRY(check_topic(address, role, text));
-  for (const auto& [name, value] : url.parameters) {
-    ONCE_TRY(check_known(name, role));
-    ONCE_TRY(set_parameter(address, name, value));
-  }
+  ONCE_TRY(require_parameters(url, known_parameters(role)));
+  for (const auto& [name, value] : url.parameters) ONCE_TRY(set_parameter(address, name, value));
   if (!address.tls && !(address.ca + address.certificate + address.key).empty())
     return refuse("ca, cert and key are for connections with TLS; write mqtts://");
   if (address.certificate.empty() != address.key.empty())

@@ -2,7 +2,6 @@
 #include "wire/pulsar/address.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -67,17 +66,7 @@ Status read_token(Address& address, const std::string& path) {
   return {};
 }
 
-Status set_parameter(Address& address, const std::string& name, const std::string& value,
-                     Role role) {
-  const std::span<const std::string_view> known =
-      role == Role::source ? std::span<const std::string_view>(source_parameters)
-                           : std::span<const std::string_view>(sink_parameters);
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
-    const std::string_view guess = nearest(name, known);
-    return refuse(fmt::format("pulsar: has no parameter \"{}\" here{}{}{}; known: {}", name,
-                              guess.empty() ? "" : ", did you mean \"", guess,
-                              guess.empty() ? "" : "\"?", fmt::join(known, ", ")));
-  }
+Status set_parameter(Address& address, const std::string& name, const std::string& value) {
   if (name == "token_file") return read_token(address, value);
   if (name == "listener") address.listener = value;
   if (name == "subscription") address.subscription = value;
@@ -151,8 +140,10 @@ Result<Address> Address::parse(std::string_view text, Role role) {
     return refuse(fmt::format("\"{}\": a token is written token:TOKEN@HOST", shown_url(text)));
   address.token = url.password;
   ONCE_TRY(set_path(address, url.path, role, text));
-  for (const auto& [name, value] : url.parameters)
-    ONCE_TRY(set_parameter(address, name, value, role));
+  ONCE_TRY(require_parameters(url, role == Role::source
+                                       ? std::span<const std::string_view>(source_parameters)
+                                       : std::span<const std::string_view>(sink_parameters)));
+  for (const auto& [name, value] : url.parameters) ONCE_TRY(set_parameter(address, name, value));
   ONCE_TRY(check_subscription(address, text));
   return address;
 }

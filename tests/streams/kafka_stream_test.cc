@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/kafka_cluster.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <set>
 #include <thread>
@@ -13,6 +8,7 @@
 #include "streams/sink_suite.h"
 #include "streams/source_suite.h"
 #include "testing/chaos_proxy.h"
+#include "testing/free_port.h"
 #include "testing/live_server.h"
 
 namespace once::testing {
@@ -283,18 +279,6 @@ TEST(KafkaErrors, show_no_secret) {
 }
 
 // --- A network that breaks: all that clients and broker say goes through a proxy.
-
-std::uint16_t free_port() {
-  const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(probe, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  ::close(probe);
-  return ntohs(address.sin_port);
-}
 
 TEST(KafkaNetwork, H12_a_sink_whose_connections_break_appends_everything_once_and_in_order) {
   const std::uint16_t port = free_port();

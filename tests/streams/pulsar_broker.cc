@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "streams/pulsar_broker.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -57,18 +53,6 @@ void pulsar_admin(const LiveServer& server, const std::string& method, const std
   std::array<char, 1024> answer{};
   ASSERT_TRUE(stream->read(answer.data(), answer.size() - 1, deadline));
   EXPECT_EQ(std::string_view(answer.data()).substr(9, 1), "2") << answer.data();
-}
-
-std::uint16_t free_port() {
-  const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(probe, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  ::close(probe);
-  return ntohs(address.sin_port);
 }
 
 void cut_pulsar_source(Source& source) {

@@ -26,8 +26,6 @@ std::string pulsar_topic_at_url(const std::string& url, std::uint32_t partitions
 void pulsar_admin(const LiveServer& server, const std::string& method, const std::string& path,
                   const std::string& body);
 
-std::uint16_t free_port();
-
 // The connections of a source are lost, as the network sees it.
 void cut_pulsar_source(Source& source);
 

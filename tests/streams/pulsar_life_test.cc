@@ -13,6 +13,7 @@
 
 #include "streams/pulsar_broker.h"
 #include "testing/chaos_proxy.h"
+#include "testing/free_port.h"
 #include "wire/pulsar/adapter.h"
 #include "wire/pulsar/client.h"
 #include "wire/pulsar/protobuf.h"
